@@ -122,9 +122,17 @@ async function asOwner(
   } catch (error) {
     if (error instanceof MissingPrivilege) throw failed(`connector \`${name}\`: ${error.message}`, hint);
     if (error instanceof UpstreamFailure)
-      throw failed(`connector \`${name}\`: ${error.message}`, 'nothing was changed');
+      throw failed(`connector \`${name}\`: ${error.message}`, adviceFor(error));
     throw error;
   }
+}
+
+const DEPENDENT_OBJECTS_STILL_EXIST = '2BP01';
+
+function adviceFor({ sqlstate }: UpstreamFailure): string {
+  return sqlstate === DEPENDENT_OBJECTS_STILL_EXIST
+    ? 'schema `osl_row_security` holds something that is not ours, or something needs it: move that first; nothing was changed'
+    : 'nothing was changed';
 }
 
 function failed(message: string, hint: string): Failure {

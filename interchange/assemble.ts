@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDocument } from '../policy/document.js';
 import {
   compileManifest,
@@ -160,7 +161,7 @@ export interface Origins {
   get(key: string): SourcePlace | undefined;
 }
 
-const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
+const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'rollups', 'metrics', 'lexicon'] as const;
 type Section = (typeof SECTIONS)[number];
 
 /**
@@ -173,13 +174,14 @@ export function loadablePart(
 ): { readonly document: ManifestDocument; readonly manifest: Manifest } {
   let current = document;
   const gone = new Set<string>();
-  // Terminates because every round removes something.
   for (;;) {
     const shape = manifestShape(current);
     const compiled = shape.length > 0 ? { ok: false as const, problems: shape } : compileManifest(current);
     if (compiled.ok) return { document: current, manifest: compiled.manifest };
     const next = without(current, compiled.problems, origins, gone);
-    if (next === null) throw new TypeError(`an import cannot be mended: ${messages(compiled.problems)}`);
+    // Terminates because every round removes something.
+    if (next === null || isDeepStrictEqual(next, current))
+      throw new TypeError(`an import cannot be mended: ${messages(compiled.problems)}`);
     current = next;
   }
 }
@@ -237,7 +239,7 @@ function withoutComputed(
 }
 
 /** Members that can be removed from an entity without removing the entity. */
-const OPTIONAL = ['time_dimension', 'legs', 'derived', 'composition'] as const;
+const OPTIONAL = ['time_dimension', 'legs', 'derived', 'composition', 'cache'] as const;
 
 function isOptional({ path }: UnplacedDiagnostic): boolean {
   return path[0] === 'entities' && OPTIONAL.some((key) => key === path[2]);
@@ -261,20 +263,23 @@ function withoutMembers(
   return { ...document, entities } as unknown as ManifestDocument; // the same entities with fewer members
 }
 
-/** Removes the tables in `raw_sql` that have problems, and reports them. */
+/** Removes the tables in `raw_sql` that have problems, or all of it if it has itself, and reports them. */
 function withoutRawSql(
   document: ManifestDocument,
   problems: readonly UnplacedDiagnostic[],
   origins: Origins,
 ): ManifestDocument {
+  const { raw_sql: raw, ...rest } = document;
   const gone = new Set<number>();
   for (const { path, message } of problems) {
     if (path[0] !== 'raw_sql') continue;
+    const what = path[2] === undefined ? '`raw_sql`' : 'a table of `raw_sql`';
+    reportAt(origins, 'raw_sql', `${what} does not fit: ${message}`);
+    if (path[2] === undefined) return rest;
     gone.add(Number(path[2]));
-    reportAt(origins, 'raw_sql', `a table of \`raw_sql\` does not fit: ${message}`);
   }
-  const allow = (document.raw_sql?.allow ?? []).filter((_, i) => !gone.has(i));
-  return { ...document, raw_sql: { allow } };
+  const allow = (raw?.allow ?? []).filter((_, i) => !gone.has(i));
+  return { ...rest, raw_sql: { allow } };
 }
 
 const NOUNS: Readonly<Record<Section, string>> = {
@@ -282,6 +287,7 @@ const NOUNS: Readonly<Record<Section, string>> = {
   relationships: 'relationship',
   bridges: 'bridge',
   facets: 'facet',
+  rollups: 'rollup',
   metrics: 'metric',
   lexicon: 'term',
 };

@@ -84,6 +84,8 @@ export class EntityDraft {
   readonly columns: ColumnDraft[] = [];
   /** Computed fields by lower-case name; metrics can inline them. */
   readonly computed = new Map<string, Node>();
+  /** Computed columns that the draft keeps as they are, by lower-case name; metrics can name them. */
+  readonly kept = new Map<string, string>();
   /** Lost fields of the source, in lower case, so that their names are not taken for table columns. */
   readonly lost = new Set<string>();
   /** Fields that become computed columns once all columns are known. */
@@ -277,7 +279,7 @@ export class ImportDraft {
     }
     const [term, ...synonyms] = [...new Set(free)];
     if (term === undefined) return;
-    this.#terms.take(term);
+    for (const word of [term, ...synonyms]) if (!this.#terms.has(word)) this.#terms.take(word);
     this.terms.push({ term, refersTo, synonyms, place });
   }
 }

@@ -193,6 +193,8 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   if (column !== null && first === 'field') return identifier(column.name);
   const computed = first === 'field' ? entity.computed.get(name.toLowerCase()) : undefined;
   if (computed !== undefined) return writtenOut(name, computed, scope, within);
+  const kept = entity.kept.get(name.toLowerCase());
+  if (kept !== undefined) return identifier(kept);
   if (first === 'field' && entity.lost.has(name.toLowerCase()))
     throw new NoMapping(`\`${safeText(name)}\` of \`${entity.name}\` was lost`);
   return identifier(entity.expose(name, place, what).name);

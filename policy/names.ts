@@ -32,7 +32,7 @@ export class NameResolver {
   relation(name: string, path: DocumentPath): RelationNames | null {
     const found = this.#relations.get(name);
     if (found !== undefined) return found;
-    this.#unknown('unknownRelation', 'entity or bridge', name, this.#relations.keys(), path);
+    this.#unknown('unknownRelation', 'entity, bridge or facet', name, this.#relations.keys(), path);
     return null;
   }
 

@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import { typeNamed } from 'osl-compiler';
-import { CODES } from '../../src/model/manifest/index.js';
+import { CODES, type ManifestDocument } from '../../src/model/manifest/index.js';
 import {
   type ColumnDraft,
   EntityDraft,
@@ -35,8 +35,10 @@ export interface Core {
 
 const VERSION = /^0\.[12](\.|$)/;
 
-export function readCore(files: readonly SourceFile[], options: ModelImportOptions): Core {
-  const draft = new ImportDraft();
+type Entities = ManifestDocument['entities'];
+
+/** Reads the heads of files, and returns their models. */
+export function readModels(files: readonly SourceFile[]): readonly SourceMapping[] {
   const models: SourceMapping[] = [];
   for (const file of files) {
     const root = SourceMapping.ofFile(file);
@@ -48,12 +50,27 @@ export function readCore(files: readonly SourceFile[], options: ModelImportOptio
     synonymsOf(root);
     models.push(...root.parts('semantic_model'));
   }
+  return models;
+}
+
+/** Reads models; `kept` are the entities of this gateway's extension, whose computed columns metrics can name. */
+export function readCore(
+  models: readonly SourceMapping[],
+  options: ModelImportOptions,
+  kept: Entities | null,
+): Core {
+  const draft = new ImportDraft();
   const names = models.map((m) => m.needText('name'));
-  for (const model of models) readModel(model, draft, options);
+  for (const model of models) readModel(model, draft, options, kept);
   return { draft, tenant: legalName(names[0] ?? ''), models };
 }
 
-function readModel(model: SourceMapping, draft: ImportDraft, options: ModelImportOptions): void {
+function readModel(
+  model: SourceMapping,
+  draft: ImportDraft,
+  options: ModelImportOptions,
+  kept: Entities | null,
+): void {
   const name = model.needText('name');
   for (const word of synonymsOf(model))
     model.note('ai_context', 'lost', `a model has no synonyms: \`${safeText(word)}\``);
@@ -71,7 +88,11 @@ function readModel(model: SourceMapping, draft: ImportDraft, options: ModelImpor
       );
     declared.add(own);
     const dataset = datasetOf(part, draft, options);
-    if (dataset !== null) datasets.set(own, dataset);
+    if (dataset === null) continue;
+    datasets.set(own, dataset);
+    const { entity } = dataset;
+    for (const column of Object.keys(kept?.[entity.name]?.computed ?? {}))
+      entity.kept.set(column.toLowerCase(), column);
   }
   for (const part of model.parts('relationships')) {
     const source = part.needText('name');

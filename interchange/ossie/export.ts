@@ -40,28 +40,29 @@ interface ExportGap {
 interface GatewayExtension {
   readonly format: 1;
   readonly manifest: ManifestDocument;
-  /** The policy, exported without its service accounts and its `exchange` rules. */
+  /** The policy, exported without its rules for logins. */
   readonly policy?: PolicyDocument;
 }
 
 /**
  * Exports a manifest. Constructs that the core cannot express go into this gateway's extension. A policy is included
- * only if given, and never with its service accounts or `exchange` rules.
+ * only if given, and never with its rules for logins.
  */
 export function ossieOf(
   manifest: Manifest,
   policy: PolicyDocument | null,
 ): { readonly ossie: OssieDocument; readonly lacks: readonly ExportGap[] } {
   const { model, lacks } = coreOf(manifest);
-  const shared = policy === null ? {} : { policy: withoutAccounts(policy) };
+  const shared = policy === null ? {} : { policy: withoutLogins(policy) };
   const extension: GatewayExtension = { format: 1, manifest: manifest.document, ...shared };
   const data = JSON.stringify(extension);
   const whole = { ...model, custom_extensions: [{ vendor_name: VENDOR, data }] };
   return { ossie: { version: VERSION, semantic_model: [whole] }, lacks };
 }
 
-function withoutAccounts(policy: PolicyDocument): PolicyDocument {
-  const { service_accounts: _accounts, exchange: _rules, ...rest } = policy;
+/** Returns the policy without its rules for logins, which say who may act as a subject on one gateway. */
+export function withoutLogins(policy: PolicyDocument): PolicyDocument {
+  const { service_accounts: _accounts, certificates: _certificates, exchange: _rules, ...rest } = policy;
   return rest;
 }
 
@@ -309,7 +310,11 @@ function simpleText(
   document: ManifestDocument,
 ): string {
   const field = (name: string): string => `${identifier(entity)}.${identifier(name)}`;
-  const names = { column: (parts: readonly string[]) => field(parts.at(-1) ?? '') };
+  const column = (parts: readonly string[]): string => {
+    if (parts.length > 1) throw new NoMapping(`\`${parts.join('.')}\` is reached by a link`);
+    return field(parts.join('.'));
+  };
+  const names = { column };
   const condition = filters.map((f) => `(${print(parseExpression(f), names)})`).join(' and ');
   // `count(*)` becomes a count of the key, which names the dataset.
   const row = field(document.entities[entity]?.primary_key?.[0] ?? '');

@@ -14,9 +14,9 @@ import { members } from '../names.js';
 import type { ModelImportOptions } from '../options.js';
 import { report, type SourceFile, type SourceMapping, type SourcePlace } from '../source.js';
 import { assignTypes } from '../types.js';
-import { type Core, readCore } from './core.js';
+import { type Core, readCore, readModels } from './core.js';
 import { jsonObject, VENDOR } from './document.js';
-import { coreOf } from './export.js';
+import { coreOf, withoutLogins } from './export.js';
 
 /**
  * Imports Apache Ossie (Open Semantic Interchange) files. A file exported by this gateway yields the original manifest
@@ -25,10 +25,12 @@ import { coreOf } from './export.js';
  * @throws ManifestProblems if a file has the wrong shape
  */
 export function importOssie(files: readonly SourceFile[], options: ModelImportOptions): ImportResult {
-  const core = readCore(files, options);
-  const carried = core.models.map((m) => ({ model: m, carried: readEmbeddedModel(m) }));
-  for (const file of files) file.check();
+  const models = readModels(files);
+  const carried = models.map((m) => ({ model: m, carried: readEmbeddedModel(m) }));
   const [only, more] = carried;
+  const kept = more === undefined ? only?.carried?.manifest.document.entities : undefined;
+  const core = readCore(models, options, kept ?? null);
+  for (const file of files) file.check();
   if (only?.carried != null && more === undefined)
     return fromExtension(core, only.model, only.carried, files, options);
   for (const { carried: c } of carried)
@@ -51,6 +53,7 @@ function fromExtension(
   options: ModelImportOptions,
 ): ImportResult {
   const same = findUnchanged(model, carried);
+  for (const entity of draft.entities) entity.settleComputed();
   assignTypes(draft, options);
   const { document: core, origins } = draftDocument(draft, options);
   const whole = { document: carried.manifest.document, origins: { get: () => carried.place } };
@@ -63,8 +66,9 @@ function fromExtension(
   return { document, manifest, policy, losses: losses.filter((l) => !isCovered(l, same)) };
 }
 
+/** An unchanged metric may expose a column that was removed from its dataset, so what is about access is reported. */
 function isCovered(loss: ImportResult['losses'][number], same: ReturnType<typeof findUnchanged>): boolean {
-  return isWithin(loss.path, same) && !loss.path.includes('/custom_extensions/');
+  return loss.severity !== 'high' && isWithin(loss.path, same) && !loss.path.includes('/custom_extensions/');
 }
 
 /** Returns the embedded policy if it is requested and valid; otherwise one that grants nothing. */
@@ -82,7 +86,7 @@ function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ModelImpo
   }
   const fault = faultOf(carried.policy, manifest);
   if (fault === null) {
-    const { service_accounts: _accounts, exchange: _rules, ...policy } = carried.policy as PolicyDocument; // checked by the schema
+    const policy = withoutLogins(carried.policy as PolicyDocument); // checked by the schema
     return options.tenant === null ? policy : { ...policy, tenant: options.tenant };
   }
   report(carried.place, 'lost', `the policy that the file carries does not fit: ${fault}`, 'high');
@@ -110,6 +114,7 @@ type CoreSection = 'datasets' | 'relationships' | 'metrics';
 type CoreItem = Readonly<Record<string, unknown>> & { readonly name: string };
 
 function findUnchanged(model: SourceMapping, carried: EmbeddedModel): UnchangedParts {
+  const { bridges } = carried.manifest;
   const before = coreOf(carried.manifest).model;
   const paths = new Set<string>();
   let all = model.members['name'] === before.name;
@@ -127,10 +132,10 @@ function findUnchanged(model: SourceMapping, carried: EmbeddedModel): UnchangedP
     return same;
   };
   const datasets = compare('datasets', () => true);
-  // A link counts as unchanged only if both of its datasets do, including the links of a bridge.
+  // A link counts as unchanged only if both of its datasets do. The links of an unchanged bridge are part of it.
   const relationships = compare(
     'relationships',
-    (r) => datasets.has(`${r['from']}`) && datasets.has(`${r['to']}`),
+    (r) => datasets.has(`${r['from']}`) && (datasets.has(`${r['to']}`) || bridges.has(`${r['from']}`)),
   );
   const metrics = compare('metrics', () => true);
   return { datasets, relationships, metrics, paths, all };
@@ -166,7 +171,7 @@ function isWithin(path: string, { paths }: UnchangedParts): boolean {
 
 /**
  * The embedded manifest with later changes to the file applied: unchanged objects are taken from the extension, which
- * is complete, and all others from the core, which is current.
+ * is complete, and all others from the core, which is current, with the members that only the extension can express.
  */
 function merge(
   core: ManifestDocument,
@@ -182,8 +187,14 @@ function merge(
     kept: Readonly<Record<string, T>> | undefined,
     keep: (name: string) => boolean,
     now: Readonly<Record<string, T>> | undefined,
+    complete: (name: string, now: T, before: T) => T = (_name, one) => one,
   ): Record<string, T> => {
-    const changed = Object.entries(now ?? {}).filter(([name]) => isNew(`${key}/${name}`));
+    const changed = Object.entries(now ?? {})
+      .filter(([name]) => isNew(`${key}/${name}`))
+      .map(([name, one]) => {
+        const before = kept?.[name];
+        return [name, before === undefined ? one : complete(name, one, before)] as const;
+      });
     const taken = new Set(changed.map(([name]) => name));
     const old = Object.entries(kept ?? {}).filter(([name]) => keep(name) && !taken.has(name));
     return members([...old, ...changed]);
@@ -192,21 +203,77 @@ function merge(
   const out: Record<string, unknown> = {
     ...old,
     connectors: connectors(old.connectors, core.connectors),
-    entities: section('entities', old.entities, (n) => same.datasets.has(n), core.entities),
+    entities: section(
+      'entities',
+      old.entities,
+      (n) => same.datasets.has(n),
+      core.entities,
+      (name, now, before) => entityWith(name, now, before, carried.place),
+    ),
     relationships: section(
       'relationships',
       old.relationships,
       (n) => same.relationships.has(n),
       core.relationships,
+      (_name, now, before) => relationshipWith(now, before),
     ),
     bridges: section('bridges', old.bridges, (n) => same.datasets.has(n), undefined),
-    metrics: section('metrics', old.metrics, (n) => same.metrics.has(n) || !expressed.has(n), core.metrics),
+    metrics: section(
+      'metrics',
+      old.metrics,
+      (n) => same.metrics.has(n) || !expressed.has(n),
+      core.metrics,
+      (_name, now, before) => ({ ...picked(before, ['deprecated', 'format']), ...now }),
+    ),
     lexicon: section('lexicon', old.lexicon, (term) => meansTheSame(term, carried, same), core.lexicon),
   };
+  for (const name of Object.keys(old.bridges ?? {})) {
+    const place = origins.get(`entities/${name}`);
+    if (place === undefined || same.datasets.has(name)) continue;
+    report(place, 'approximated', `bridge \`${name}\` was changed, so it was read as an entity`);
+  }
   for (const key of ['relationships', 'bridges', 'metrics', 'lexicon'])
     if (Object.keys(out[key] as object).length === 0) delete out[key];
   const fallback: Origins = { get: (key) => (isNew(key) ? origins.get(key) : undefined) ?? carried.place };
   return { document: out as unknown as ManifestDocument, origins: fallback }; // built from sections of both documents
+}
+
+type EntityBody = ManifestDocument['entities'][string];
+
+/** Adds the members of an entity that the core cannot express; computed columns whose name it uses are reported. */
+function entityWith(name: string, now: EntityBody, before: EntityBody, place: SourcePlace): EntityBody {
+  const columns = Object.keys(now.columns);
+  const taken = new Set([...columns, ...Object.keys(now.computed ?? {})].map((c) => c.toLowerCase()));
+  const computed = Object.entries(before.computed ?? {}).filter(([column]) => {
+    const isFree = !taken.has(column.toLowerCase());
+    if (!isFree) report(place, 'lost', `computed column \`${name}.${column}\`: a field has its name`);
+    return isFree;
+  });
+  const all = { ...members(computed), ...now.computed };
+  const joins = (before.entity_key_columns ?? []).filter((c) => columns.includes(c));
+  return {
+    ...picked(before, ['deprecated', 'composition', 'legs', 'derived', 'cache']),
+    ...now,
+    ...(Object.keys(all).length > 0 && { computed: members(Object.entries(all)) }),
+    ...(joins.length > 0 && {
+      entity_key_columns: [...new Set([...(now.entity_key_columns ?? now.primary_key ?? []), ...joins])],
+    }),
+  };
+}
+
+type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
+
+/** Adds the members of a relationship that the core cannot express; its kind, if it links the same columns. */
+function relationshipWith(now: RelationshipBody, before: RelationshipBody): RelationshipBody {
+  const ends = ({ from, to }: RelationshipBody) => [[from].flat(), [to].flat()];
+  if (isDeepStrictEqual(ends(now), ends(before))) return before;
+  return { ...picked(before, ['description', 'deprecated']), ...now };
+}
+
+function picked<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Partial<Pick<T, K>> {
+  const out: Partial<Pick<T, K>> = {};
+  for (const key of keys) if (from[key] !== undefined) out[key] = from[key];
+  return out;
 }
 
 /** True if a term of the extension refers to something unchanged, such as any facet. */

@@ -41,13 +41,13 @@ export function openBreakGlass(dir: string, url: string | null, log: ServiceLog)
         const now = Date.now();
         const slot: BreakGlassSlot = { id: randomUUID(), startedAt: now, reason: digest([reason]) };
         // INVARIANT: setting the clock back does not free a slot.
-        const isFree = (held: SlotFile | undefined): boolean =>
-          held === undefined || now - held.slot.startedAt >= DAY_MS;
-        const free = Array.from({ length: perDay }, (_, i) => i).find((i) => isFree(slots.get(i)));
-        if (free === undefined) {
-          const first = Math.min(...[...slots.values()].map((held) => held.slot.startedAt));
-          return Math.max(1, Math.ceil((first + DAY_MS - now) / 1_000));
-        }
+        const taken = new Map([...slots].filter(([, held]) => now - held.slot.startedAt < DAY_MS));
+        // After a lower limit more slots may be taken than it allows: all but `perDay - 1` of them must end first.
+        const starts = [...taken.values()].map((held) => held.slot.startedAt).toSorted((a, b) => a - b);
+        const last = starts[starts.length - perDay];
+        if (last !== undefined) return Math.max(1, Math.ceil((last + DAY_MS - now) / 1_000));
+        let free = 0;
+        while (taken.has(free)) free++;
         const turn = (slots.get(free)?.turn ?? 0) + 1;
         // If another process was faster, try the next slot.
         if (await createWhole(slotFile(dir, identity, free, turn), JSON.stringify(slot)))

@@ -253,7 +253,7 @@ test('the owner of the policy is told which row a member sees', async (t) => {
 
 /** Faults of a policy, and what its owner is told. */
 const FAULTS: Readonly<Record<string, RegExp>> = {
-  'x: { on: nothing, column: a, rows: "true" }': /P0102 there is no entity or bridge `nothing`/,
+  'x: { on: nothing, column: a, rows: "true" }': /P0102 there is no entity, bridge or facet `nothing`/,
   'x: { on: member, column: nothing, rows: "true" }': /P0103 there is no column of `member` `nothing`/,
   'x: { on: member, column: team_id, rows: "nothing = 1" }': /P0105 column `nothing` is not declared/,
   'x: { on: member, column: team_id, rows: "team_id = attribute(\'x\')" }': /P0110 `x` needs itself/,

@@ -91,6 +91,21 @@ test('two maps differ in things, in columns, and in how columns are seen', async
   t.strictSame(differenceOf(graphOfSchema(SHOP), graphOfSchema(SHOP)).changes, []);
 });
 
+test('in the union of two maps a thing has the attributes that either caller sees', async (t) => {
+  const seen = (...names: readonly string[]) => {
+    const derived = names.map((name) => {
+      return { name, type: 'text', description: null, facet: 'notes', synonyms: [] };
+    });
+    return graphOfSchema(schema({ entities: [entity('customer', [], { derived })] }));
+  };
+  const { changes, union } = differenceOf(seen('mood'), seen('mood', 'topic'));
+  t.strictSame(changes[0]?.columns, [{ name: 'topic', first: null, second: 'clear' }]);
+  t.strictSame(
+    union.things.get('entity:customer')?.derived.map(({ name }) => name),
+    ['mood', 'topic'],
+  );
+});
+
 test('a word is found in names, columns, synonyms and descriptions, the best first', async (t) => {
   const graph = graphOfSchema(SHOP);
   const names = (term: string) =>

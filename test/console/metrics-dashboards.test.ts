@@ -12,7 +12,12 @@ import {
   panelOf,
   readDashboard,
 } from 'osl-console/screens/metrics/dashboards/dashboard';
-import { dashboardAt, linkTo, readShelf } from 'osl-console/screens/metrics/dashboards/dashboard-shelf';
+import {
+  dashboardAt,
+  linkTo,
+  readShelf,
+  saveTo,
+} from 'osl-console/screens/metrics/dashboards/dashboard-shelf';
 import type { Locator, Page } from 'playwright-core';
 import { test } from 'tap';
 import { temporary } from '../tools/cli/support.js';
@@ -117,6 +122,33 @@ test('a file that is no dashboard is refused, with the place of each fault', asy
     ['t'],
   );
   t.strictSame(readShelf({ ...shelf, getItem: () => '{' }, 'user:ann'), []);
+});
+
+test('beyond the most that are kept, a further dashboard is refused and none is dropped', async (t) => {
+  let text = '[]';
+  let isFull = false;
+  const shelf = {
+    getItem: () => text,
+    setItem: (_key: string, value: string) => {
+      if (isFull) throw new Error('the quota is exceeded');
+      text = value;
+    },
+  };
+  const titled = (title: string, panels = 1): Dashboard => {
+    const panel = { title: 'p', show: 'chart' as const, choice: CHOICE, period: null };
+    return { title, roles: [], panels: Array.from({ length: panels }, () => panel) };
+  };
+  const kept = () => readShelf(shelf, 'user:ann').map(({ title }) => title);
+  for (let i = 100; i > 0; i--) t.equal(saveTo(shelf, 'user:ann', titled(`board ${i + 100}`)), null);
+  const before = kept();
+  t.equal(before.length, 100);
+  for (const title of ['a', 'zoo'])
+    t.match(saveTo(shelf, 'user:ann', titled(title)), /at most 100 dashboards/);
+  t.strictSame(kept(), before, 'sorted by title');
+  t.equal(saveTo(shelf, 'user:ann', titled('board 150', 2)), null, 'a change of one that is kept');
+  t.equal(readShelf(shelf, 'user:ann').find(({ title }) => title === 'board 150')?.panels.length, 2);
+  isFull = true;
+  t.match(saveTo(shelf, 'user:ann', titled('board 150')), /cannot store it/);
 });
 
 const SHOP = schema({

@@ -63,5 +63,20 @@ test('signing in with a provider, in the browser', { skip: SKIP }, async (t) => 
     other.clean(t);
     await other.close();
   });
+  await t.test('a token of the gateway that is none is told', async (t) => {
+    const other = await Visit.start(browser, origin, { also: [issuer] });
+    await other.page.route('**/oauth/token', (route) => route.fulfill({ json: { access_token: 'none' } }));
+    await other.page.goto(`${origin}/console/`);
+    await other.click('button', `Sign in with ${new URL(issuer).host}`);
+    await other.page.locator('input[name=login]').fill('erin');
+    await other.page.locator('input[name=password]').fill('any');
+    await other.page.locator('button[type=submit]').click();
+    const told = other.page.getByRole('alert').getByText(/returned no actor token/);
+    await Promise.race([other.page.locator('button[type=submit]').click(), told.waitFor()]);
+    await told.waitFor();
+    other.faults.splice(0); // what the provider's own pages load is none of ours
+    t.equal(new URL(other.page.url()).search, '');
+    await other.close();
+  });
   await visit.close();
 });

@@ -436,6 +436,24 @@ if (postgres === null) {
     await written(connector, model, open.keys);
   });
 
+  t.test('what is not ours in our schema is never removed', async (t) => {
+    const THEIRS = [
+      ['function', 'osl_row_security.theirs()', 'returns int4 language sql as $$select 1$$'],
+      ['function', 'osl_row_security.denied(roles int4)', 'returns boolean language sql as $$select true$$'],
+      ['aggregate', 'osl_row_security.total(int4)', '(sfunc = int4pl, stype = int4)'],
+      ['table', 'osl_row_security.more', '(id int4)'],
+    ] as const;
+    for (const [kind, name, rest] of THEIRS) {
+      await asOwner(postgres, `create ${kind} ${name} ${rest}`);
+      const before = JSON.parse((await here.rowSecurity('--json')).stdout);
+      const dropped = await here.rowSecurity('--drop', '--url', postgres.url);
+      t.equal(dropped.code, 2, name);
+      t.match(dropped.stderr, /2BP01\n.*`osl_row_security`.*nothing was changed/);
+      t.same(JSON.parse((await here.rowSecurity('--json')).stdout), before);
+      await asOwner(postgres, `drop ${kind} ${name}`);
+    }
+  });
+
   t.test('where somebody has policies of their own, ours only takes away', async (t) => {
     t.equal((await here.rowSecurity('--drop', '--url', postgres.url)).code, 0);
     await asOwner(

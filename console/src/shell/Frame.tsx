@@ -16,6 +16,7 @@ import { Dialog } from '../parts/Dialog.js';
 import { Empty } from '../parts/Empty.js';
 import { ErrorBox, RELOAD } from '../parts/ErrorBox.js';
 import { Loading } from '../parts/load/Loaded.js';
+import { callAt } from './call-at.js';
 import { ADMIN_SCREENS, hashOf, SCREENS, type ScreenName, TITLES, usePlace } from './routes.js';
 import { SignIn } from './SignIn.js';
 import { type ServerSettings, SessionContext } from './session.js';
@@ -120,8 +121,7 @@ function useEndOf(caller: SignedInCaller, end: () => void): void {
   useEffect(() => {
     const at = caller.expiresAt();
     if (at === null) return;
-    const timer = setTimeout(() => told.current(), Math.max(0, at - Date.now()));
-    return () => clearTimeout(timer);
+    return callAt(at, () => told.current());
   }, [caller]);
 }
 

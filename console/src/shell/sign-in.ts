@@ -149,7 +149,8 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
     completeSignIn(admin)
       .then((signedIn) => {
         const returned = signedInCaller(signedIn, options);
-        if (returned !== null) enter(returned);
+        if (returned === null) throw new Error('The gateway returned no actor token: try to sign in again.');
+        enter(returned);
       })
       .catch(setFault)
       .finally(() => setReturning(false));

@@ -91,6 +91,18 @@ export interface CandidateLink {
   };
 }
 
+/**
+ * Returns the two foreign keys that a candidate for a bridge links. A foreign key outside the key, such as
+ * `created_by`, is none of them.
+ */
+export function bridgeSides({ key, foreign_keys }: AdoptionCandidate): readonly CandidateLink[] {
+  const links = foreign_keys.filter((link) => link.columns.every((c) => key.includes(c)));
+  const [left] = links;
+  // The same foreign key may be declared twice.
+  const right = links.find((link) => !link.columns.every((c) => left?.columns.includes(c)));
+  return [left, right].filter((link) => link !== undefined);
+}
+
 /** The relations in a database that the manifest does not use, in the order of `upstream`. Pure. */
 export function candidatesIn(
   upstream: UpstreamSchema,

@@ -8,6 +8,7 @@ import {
 } from '../manifest/index.js';
 import {
   type AdoptionCandidate,
+  bridgeSides,
   type CandidateColumn,
   type CandidateLink,
   NameAllocator,
@@ -134,11 +135,7 @@ function entityOf(candidate: AdoptionCandidate, exposed: ExposedColumns): PlainO
 }
 
 function bridgeOf(candidate: AdoptionCandidate, exposed: ExposedColumns, manifest: Manifest): PlainObject {
-  const key = new Set(candidate.key);
-  const links = candidate.foreign_keys.filter((f) => f.columns.every((c) => key.has(c)));
-  const [left] = links;
-  // The same foreign key may be declared twice.
-  const right = links.find((f) => !f.columns.every((c) => left?.columns.includes(c)));
+  const [left, right] = bridgeSides(candidate);
   return {
     ...described(candidate),
     source: candidate.id,

@@ -3,6 +3,7 @@
  */
 export {
   type AdoptionCandidate,
+  bridgeSides,
   type CandidateColumn,
   type CandidateLink,
   candidateFor,

@@ -1,5 +1,5 @@
 import { mapInSteps } from '../../base/in-turns.js';
-import type { AdoptionCandidate, CandidateLink } from '../discovery/index.js';
+import { type AdoptionCandidate, bridgeSides, type CandidateLink } from '../discovery/index.js';
 import { type Manifest, tableName } from '../manifest/index.js';
 import {
   type EntityView,
@@ -203,13 +203,9 @@ function keyEdge(
   ];
 }
 
-function bridgeEdge(
-  { connector, name, foreign_keys }: AdoptionCandidate,
-  places: ForeignKeyTargets,
-): readonly MapEdge[] {
-  const [first] = foreign_keys;
-  // The same foreign key may be declared twice.
-  const second = foreign_keys.find((link) => !link.columns.every((c) => first?.columns.includes(c)));
+function bridgeEdge(candidate: AdoptionCandidate, places: ForeignKeyTargets): readonly MapEdge[] {
+  const { connector, name } = candidate;
+  const [first, second] = bridgeSides(candidate);
   if (first === undefined || second === undefined) return [];
   const [left, right] = [places.endOf(connector, first), places.endOf(connector, second)];
   if (left === null || right === null) return [];

@@ -41,8 +41,8 @@ export function rowSecurityScript(design: RowSecurityDesign, key: Uint8Array): r
 }
 
 /**
- * Returns statements that remove everything an earlier script created, and disable row security if that script enabled
- * it. They fail if our schema contains objects other than functions and our table.
+ * Returns statements of one transaction that remove everything an earlier script created, and disable row security if
+ * that script enabled it. They fail if our schema contains objects that are not ours.
  */
 export function clearingScript(): readonly Sql[] {
   return clearingStatements().map(generatedSql);
@@ -65,13 +65,10 @@ begin
       execute format('alter table %s disable row level security', ours.relation);
     end if;
   end loop;
-  for ours in
-    select p.oid::regprocedure as signature from pg_proc p where p.pronamespace = to_regnamespace(${quoteLiteral(SCHEMA)})
-  loop
-    execute format('drop function %s', ours.signature);
-  end loop;
 end`),
+    ...FUNCTIONS.map((f) => `drop function if exists ${SCHEMA}.${f.name}(${f.parameters})`),
     `drop table if exists ${SCHEMA}.state`,
+    // INVARIANT: this fails, and with it the transaction, if the schema holds anything that is not ours.
     `drop schema if exists ${SCHEMA}`,
   ];
 }

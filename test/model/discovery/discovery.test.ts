@@ -93,7 +93,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
         },
       },
     );
-    t.same([...bridges].sort(), ['favourite', 'friend', 'holding']);
+    t.same([...bridges].sort(), ['favourite', 'friend', 'holding', 'wish']);
     for (const name of bridges)
       t.notOk(
         nodes.some((n) => n.name === name),
@@ -109,6 +109,8 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
         target_attr: 'number',
       },
     );
+    const wish = edges.filter((e) => e.label === 'wish').map((e) => e.id);
+    t.same(wish, ['wish~person:book'], 'a foreign key outside the key is none of its ends');
     const loan = edges
       .filter((e) => e.source === 'entity:loan')
       .map((e) => `${e.kind} ${e.source_attr} ${e.target}`);
@@ -132,7 +134,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
       [
         'db.Odd names.Order "items"',
         'db.Odd names.__proto__',
-        ...['code', 'event', 'favourite', 'friend', 'holding', 'lent', 'loan', 'log', 'visit'].map(
+        ...['code', 'event', 'favourite', 'friend', 'holding', 'lent', 'loan', 'log', 'visit', 'wish'].map(
           (name) => `db.lib.${name}`,
         ),
       ],

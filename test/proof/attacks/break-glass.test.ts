@@ -234,6 +234,33 @@ test('processes over one directory count together, also at the same moment and a
   t.equal(next.filter((x) => typeof x !== 'number').length, 3);
 });
 
+test('after a lower limit the uses of the last 24 hours count, and the wait ends when one is free', async (t) => {
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const glasses = openBreakGlass(t.testdir(), null, log);
+  const who = { tenant: 'shop', chain: ['user:eve'] } as unknown as Identity; // all that is looked at
+  const [clock, start] = [Date.now, Date.now()];
+  t.teardown(() => {
+    Date.now = clock;
+  });
+  const take = (seconds: number, perDay: number) => {
+    Date.now = () => start + seconds * 1_000;
+    return glasses.take(who, `reason at ${seconds}`, perDay);
+  };
+  const day = 86_400;
+  for (const at of [0, 1_000, 2_000, 3_000]) t.type(await take(at, 4), 'object');
+  t.type(await take(day, 4), 'object', 'the first slot is free again');
+  for (const [perDay, at] of [
+    [1, 2 * day],
+    [2, day + 3_000],
+    [4, day + 1_000],
+  ] as const) {
+    t.equal(await take(day + 1, perDay), at - day - 1, `${perDay} a day`);
+    t.equal(await take(at - 1, perDay), 1);
+  }
+  t.type(await take(day + 3_000, 2), 'object');
+  t.equal(await take(day + 3_000, 2), day - 3_000);
+});
+
 test('a file of a broken glass that lacks a part lets nobody through', async (t) => {
   const dir = t.testdir();
   const glasses = openBreakGlass(dir, null, {

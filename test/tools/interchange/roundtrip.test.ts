@@ -13,7 +13,7 @@ import {
 import { parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
 import { METRICS_MANIFEST } from '../../language/metrics/shop.js';
 import { fc } from '../../support/fast-check.js';
-import { bridgeText } from '../../support/model-text.js';
+import { bridgeText, facetText } from '../../support/model-text.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 import { EXAMPLE } from '../cli/support.js';
 import { RICH_OSSIE } from './rich.js';
@@ -140,9 +140,40 @@ lexicon: { takings: { refers_to: revenue }, clients: { refers_to: buyers } }
 raw_sql: { allow: [db.s.orders, db.s.buyers] }
 `;
 
+/** The base with what the core of the format cannot express. */
+const RICHER = [
+  [
+    's.seen: {',
+    's.notes: { columns: { id: { type: int4 }, order_id: { type: int4 }, body: { type: text } } }\n      s.seen: {',
+  ],
+  [
+    '    time_dimension: when\n',
+    `    time_dimension: when
+    deprecated: Use sales.
+    computed: { twice: { expression: amount * 2, sensitivity: money }, loud: { expression: upper(mail) } }
+    legs: [notes]
+    derived: { tone: { facet: notes, operator: CLASSIFY, labels: [good, bad] } }
+    cache: { max_age: 60 }
+`,
+  ],
+  [', kind: many_to_one }', ', kind: many_to_one, description: Who paid. }'],
+  ['expression: sum(amount) }', 'expression: sum(amount), format: { kind: currency, currency: EUR } }'],
+  [
+    'bridges:\n',
+    `facets:\n${facetText('notes', 's.notes', 'orders', 'order_id')}
+    versions: { plain: {} }
+    retrieval: { max_top_k: 5 }
+bridges:\n`,
+  ],
+  ['raw_sql:', 'rollups: { paid: { entity: orders, measures: [amount], max_age: 60 } }\nraw_sql:'],
+].reduce((text, [from = '', to = '']) => {
+  if (!text.includes(from)) throw new Error(`the base has no ${from}`);
+  return text.replace(from, to);
+}, BASE);
+
 /** The exported base after somebody else's tool has worked on it. */
-function edited(edit: (model: Edited) => void): ImportResult {
-  const file = parse(exported(BASE)) as { semantic_model: [Edited] };
+function edited(edit: (model: Edited) => void, base = BASE): ImportResult {
+  const file = parse(exported(base)) as { semantic_model: [Edited] };
   edit(file.semantic_model[0]);
   return reimported(JSON.stringify(file));
 }
@@ -202,6 +233,100 @@ test('what was changed in an exported file counts, and the rest stays whole', as
   t.match(reportOf(foreign).join('\n'), /extension of `DBT`/);
 });
 
+test('a change of an object leaves what the core cannot express of it', async (t) => {
+  const before = parseManifest(RICHER, 'richer').document;
+  const { document, ...changed } = edited((m) => {
+    for (const dataset of m.datasets) if (dataset.name !== 'seen') dataset.description = 'Changed.';
+    for (const metric of m.metrics)
+      if (metric.name === 'revenue') metric.expression = ansi('SUM(orders.twice * 3)');
+  }, RICHER);
+  t.equal(document.entities['orders']?.description, 'Changed.');
+  for (const key of ['computed', 'derived', 'legs', 'entity_key_columns', 'cache', 'deprecated'] as const)
+    t.same(document.entities['orders']?.[key], before.entities['orders']?.[key], key);
+  t.same(document.relationships, before.relationships);
+  t.match(document.metrics?.['revenue'], { expression: 'sum(twice * 3)', format: { currency: 'EUR' } });
+  t.same(
+    [document.bridges, document.facets, document.rollups],
+    [before.bridges, before.facets, before.rollups],
+  );
+  t.same(Object.keys(document.entities['orders']?.columns ?? {}), ['id', 'buyer', 'amount', 'mail', 'when']);
+  t.notMatch(reportOf({ document, ...changed }).join('\n'), /lost|exposes/);
+});
+
+test('what an edit makes impossible is lost with a report, and nothing else', async (t) => {
+  const without = (field: string) => (m: Edited) => {
+    const orders = m.datasets.find((d) => d.name === 'orders');
+    if (orders !== undefined) orders.fields = orders.fields.filter((f) => f.name !== field);
+  };
+  const less = edited(without('mail'), RICHER);
+  t.match(reportOf(less).join('\n'), /lost: a computed column, `loud`, does not fit/);
+  t.same(less.document.entities['orders']?.legs, ['notes']);
+  t.same(Object.keys(less.document.entities['orders']?.computed ?? {}), ['twice']);
+  const needed = edited(without('amount'), RICHER);
+  t.match(reportOf(needed).join('\n'), /approximated!: metric `revenue` needs column `amount`/);
+  const gone = edited((m) => {
+    m.datasets = m.datasets.filter((d) => d.name !== 'orders');
+  }, RICHER);
+  t.same(Object.keys(gone.document.entities), ['buyers']);
+  t.match(reportOf(gone).join('\n'), /rollup `paid`/);
+  const none = edited((m) => {
+    m.datasets = [];
+  });
+  t.same([none.document.entities, none.document.raw_sql], [{}, { allow: [] }]);
+  const bridge = edited((m) => {
+    for (const dataset of m.datasets) if (dataset.name === 'seen') dataset.description = 'Changed.';
+  });
+  t.match(
+    reportOf(bridge).join('\n'),
+    /approximated: bridge `seen` was changed, so it was read as an entity/,
+  );
+});
+
+test('a computed field that was added to an exported file is a computed column, or is reported', async (t) => {
+  const add = (name: string, expression: string) => (m: Edited) =>
+    m.datasets[0]?.fields.push({ name, expression: ansi(expression) });
+  const grown = edited(add('half', 'amount / 2'), RICHER);
+  t.same(Object.keys(grown.document.entities['orders']?.computed ?? {}), ['twice', 'loud', 'half']);
+  const odd = edited(add('odd', '(select 1)'), RICHER);
+  t.match(
+    reportOf(odd).join('\n'),
+    /lost: `odd` is computed, and does not map|lost: field `odd` does not map/,
+  );
+  const same = edited(add('Twice', 'amount * 3'), RICHER);
+  t.match(same.document.entities['orders']?.computed, { Twice: { expression: 'amount * 3' } });
+  t.match(reportOf(same).join('\n'), /lost: computed column `orders\.twice`: a field has its name/);
+});
+
+test('a word means one thing: that a synonym is taken is reported, as it is for a term', async (t) => {
+  const word = (m: Edited, name: string, ...synonyms: readonly string[]) => {
+    for (const dataset of m.datasets)
+      if (dataset.name === name) Object.assign(dataset, { ai_context: { synonyms } });
+  };
+  const both = edited((m) => {
+    word(m, 'orders', 'sales', 'deals');
+    word(m, 'buyers', 'payers', 'Deals', 'SALES');
+  });
+  t.match(both.document.lexicon, {
+    sales: { refers_to: 'orders', synonyms: ['deals'] },
+    payers: { refers_to: 'buyers' },
+  });
+  t.notOk(both.document.lexicon?.['payers']?.synonyms);
+  for (const lost of ['Deals', 'SALES'])
+    t.match(reportOf(both).join('\n'), `the word \`${lost}\` means something else already`);
+});
+
+test('a metric over a column that a link reaches is in the extension only', async (t) => {
+  const metric = "named: { entity: orders, expression: count(*), filter: buyer_of.name = 'x' }";
+  const text = BASE.replace('metrics:\n', `metrics:\n  ${metric}\n`);
+  const { ossie, losses } = exportModel({ file: 'base', text }, null);
+  t.notOk(ossie.semantic_model[0]?.metrics?.some(({ name }) => name === 'named'));
+  t.match(
+    losses.map(({ reason }) => reason).join('\n'),
+    /metric `named` .*`buyer_of\.name` is reached by a link/,
+  );
+  t.same(reimported(ossieText(ossie)).losses, []);
+});
+
 test('a label of a column travels with its field, also without the extension of the model', async (t) => {
   const file = parse(exported(BASE)) as { semantic_model: Record<string, unknown>[] };
   for (const model of file.semantic_model) delete model['custom_extensions'];
@@ -218,6 +343,7 @@ tenant: base
 subjects: { user:ann: { ceiling: [all], attributes: { team: red } } }
 roles: { all: { grants: [{ on: buyers, columns: "*" }] } }
 masks: { pii: redact }
+certificates: { batch: { subject: "user:ann", cn: batch.example } }
 service_accounts:
   tool: { subject: "user:ann", scram: "SCRAM-SHA-256$4096:c2FsdHNhbHRzYWx0c2E=$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" }
 `;
@@ -228,7 +354,7 @@ test('a policy leaves only when it is asked for, and is taken only when it is as
   const { ossie } = exportModel({ file: 'base', text: BASE }, document);
   const text = ossieText(ossie);
   t.match(text, /user:ann/);
-  t.notMatch(text, /SCRAM/, 'verifiers never leave');
+  t.notMatch(text, /SCRAM|batch/, 'rules for logins never leave');
   const without = reimported(text);
   t.same(without.policy.subjects, {});
   t.match(reportOf(without).join('\n'), /lost!: the file carries a policy, which was left out/);
@@ -240,13 +366,18 @@ test('a policy leaves only when it is asked for, and is taken only when it is as
     const held = JSON.parse(extension.data);
     extension.data = JSON.stringify({
       ...held,
-      policy: { ...held.policy, service_accounts: document.service_accounts },
+      policy: {
+        ...held.policy,
+        service_accounts: document.service_accounts,
+        certificates: document.certificates,
+      },
     });
   }
   const forged = [{ file: 'model.yaml', text: JSON.stringify(model) }];
   const { policy } = importModel('ossie', forged, { ...DEFAULT_OPTIONS, withPolicy: true });
   t.match(policy.subjects, { 'user:ann': { ceiling: ['all'] } });
   t.notOk('service_accounts' in policy, 'nor is one taken from a file that has it');
+  t.notOk('certificates' in policy);
   const misfit = text
     .replaceAll('\\"on\\":\\"buyers\\"', '\\"on\\":\\"nobody\\"')
     .replaceAll('"on":"buyers"', '"on":"nobody"');

@@ -79,10 +79,20 @@ function columnChanges(
     .filter(({ first, second }) => first !== second);
 }
 
-/** Merges two callers' views of the same thing: the columns that either of them sees. */
+/** Merges two callers' views of the same thing: the columns and attributes that either of them sees. */
 function mergedThing(one: Thing, other: Thing | undefined): Thing {
   if (other === undefined) return one;
-  const known = new Set(one.columns.map((c) => c.name));
-  const beyond = other.columns.filter((c) => !known.has(c.name));
-  return beyond.length === 0 ? one : { ...one, columns: [...one.columns, ...beyond] };
+  return {
+    ...one,
+    columns: unionByName(one.columns, other.columns),
+    derived: unionByName(one.derived, other.derived),
+  };
+}
+
+function unionByName<T extends { readonly name: string }>(
+  ours: readonly T[],
+  theirs: readonly T[],
+): readonly T[] {
+  const known = new Set(ours.map(({ name }) => name));
+  return [...ours, ...theirs.filter(({ name }) => !known.has(name))];
 }

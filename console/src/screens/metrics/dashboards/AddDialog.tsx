@@ -38,11 +38,13 @@ export function AddDialog({ choice, shelf, onClose }: AddDialogProps) {
     const today = new Date().toISOString().slice(0, 10);
     const panels = [...(known?.panels ?? []), panelOf(choice, title.trim(), show, today)];
     const next: Dashboard = { title: wanted, roles: known?.roles ?? [], panels };
-    if (panels.length > MOST_PANELS) setFault(`A dashboard has at most ${MOST_PANELS} panels.`);
-    else if (shelf.save(next)) {
+    const refusal =
+      panels.length > MOST_PANELS ? `A dashboard has at most ${MOST_PANELS} panels.` : shelf.save(next);
+    if (refusal !== null) setFault(refusal);
+    else {
       onClose();
       goTo(addressOf('dashboard', wanted));
-    } else setFault('This browser cannot store it.');
+    }
   };
   return (
     <Dialog title="Add to dashboard" open onClose={onClose}>

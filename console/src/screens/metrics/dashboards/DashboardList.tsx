@@ -15,15 +15,18 @@ interface DashboardListProps {
 export function DashboardList({ shelf, shared }: DashboardListProps) {
   const input = useRef<HTMLInputElement>(null);
   const [problems, setProblems] = useState<readonly FileProblem[]>([]);
+  const [fault, setFault] = useState('');
   const take = async (file: File): Promise<void> => {
     // A character has at most 4 bytes, so a larger file has too many characters and need not be read.
     const text = file.size > 4 * LONGEST_FILE ? ' '.repeat(LONGEST_FILE + 1) : await file.text();
     const reading = readDashboard(text);
+    setFault('');
     if (reading.kind === 'refused') return setProblems(reading.problems);
     setProblems([]);
     const { dashboard } = reading;
-    if (shelf.save(dashboard)) goTo(addressOf('dashboard', dashboard.title));
-    else setProblems([{ at: '', text: 'cannot be stored by this browser' }]);
+    const refusal = shelf.save(dashboard);
+    if (refusal !== null) return setFault(refusal);
+    goTo(addressOf('dashboard', dashboard.title));
   };
   return (
     <section className="row dashboards" aria-label="Dashboards">
@@ -61,6 +64,7 @@ export function DashboardList({ shelf, shared }: DashboardListProps) {
         }}
       />
       {problems.length > 0 && <ProblemList problems={problems} />}
+      {fault !== '' && <p role="alert">{fault}</p>}
     </section>
   );
 }

@@ -25,6 +25,7 @@ export function DashboardView({ thread, dashboard, isKept, shelf, onOpen }: Dash
   const { caller } = useSession();
   const [, agreed] = useReducer((n: number) => n + 1, 0);
   const [turn, refresh] = useReducer((n: number) => n + 1, 0);
+  const [fault, setFault] = useState('');
   const { title, panels } = dashboard;
   if (!isOwn(location.hash))
     return (
@@ -45,7 +46,8 @@ export function DashboardView({ thread, dashboard, isKept, shelf, onOpen }: Dash
       </Empty>
     );
   const today = new Date().toISOString().slice(0, 10);
-  const keep = (next: readonly DashboardPanel[]): void => void shelf.save({ ...dashboard, panels: next });
+  const keep = (next: readonly DashboardPanel[]): void =>
+    setFault(shelf.save({ ...dashboard, panels: next }) ?? '');
   return (
     <div className="dashboard">
       <DashboardBar
@@ -57,6 +59,7 @@ export function DashboardView({ thread, dashboard, isKept, shelf, onOpen }: Dash
           refresh();
         }}
       />
+      {fault !== '' && <p role="alert">{fault}</p>}
       <div className="panels">
         {panels.map((panel, i) => (
           <PanelView
@@ -101,8 +104,9 @@ function DashboardBar({ dashboard, isKept, shelf, onRefresh }: DashboardBarProps
   const [said, setSaid] = useState('');
   const { title } = dashboard;
   const keep = (): void => {
-    if (shelf.save(dashboard)) goTo(addressOf('dashboard', title));
-    else setSaid('This browser cannot store it.');
+    const refusal = shelf.save(dashboard);
+    if (refusal === null) goTo(addressOf('dashboard', title));
+    else setSaid(refusal);
   };
   return (
     <header className="dashboard-bar">

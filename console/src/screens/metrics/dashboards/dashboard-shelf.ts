@@ -1,4 +1,4 @@
-import { useCallback, useState } from 'react';
+import { useState } from 'react';
 import type { DashboardList } from '../../../../../clients/typescript/types.js';
 import { getJson } from '../../../api/http.js';
 import { type LoadState, useLoad } from '../../../parts/load/useLoad.js';
@@ -16,6 +16,7 @@ import {
 /** Storage for dashboards: the browser's `Storage`, or a substitute. */
 type DashboardStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
+/** Maximum number of dashboards of a caller in one browser. */
 const MOST = 100;
 
 function keyFor(caller: string): string {
@@ -46,35 +47,40 @@ function writeShelf(shelf: DashboardStorage, caller: string, all: readonly Dashb
   }
 }
 
-/** Adds a dashboard, replacing any with the same title. Only the first `MOST` by title are kept. */
-function withDashboard(all: readonly Dashboard[], dashboard: Dashboard): readonly Dashboard[] {
+/** Stores a dashboard, replacing any with the same title. Returns why it could not; null if it is stored. */
+export function saveTo(shelf: DashboardStorage, caller: string, dashboard: Dashboard): string | null {
+  const all = readShelf(shelf, caller);
   const others = all.filter(({ title }) => title !== dashboard.title);
-  return [...others, dashboard].toSorted((a, b) => a.title.localeCompare(b.title)).slice(0, MOST);
+  if (others.length === all.length && all.length >= MOST)
+    return `This browser keeps at most ${MOST} dashboards: delete one first.`;
+  const next = [...others, dashboard].toSorted((a, b) => a.title.localeCompare(b.title));
+  return writeShelf(shelf, caller, next) ? null : 'This browser cannot store it.';
 }
 
 export interface DashboardShelf {
   readonly dashboards: readonly Dashboard[];
-  /** Stores a dashboard; returns false if the browser cannot store it. */
-  save(dashboard: Dashboard): boolean;
+  /** Stores a dashboard. Returns why it could not, in a sentence for the user; null if it is stored. */
+  save(dashboard: Dashboard): string | null;
   forget(title: string): void;
 }
 
 /** Dashboards of a caller that are kept in this browser. */
 export function useShelf(caller: string): DashboardShelf {
   const [dashboards, setDashboards] = useState(() => readShelf(localStorage, caller));
-  const change = useCallback(
-    (make: (now: readonly Dashboard[]) => readonly Dashboard[]): boolean => {
-      // Another tab may have changed the dashboards in the meantime.
-      const next = make(readShelf(localStorage, caller));
-      setDashboards(next);
-      return writeShelf(localStorage, caller, next);
-    },
-    [caller],
-  );
+  // Another tab may have changed the dashboards in the meantime.
+  const now = (): readonly Dashboard[] => readShelf(localStorage, caller);
   return {
     dashboards,
-    save: (dashboard) => change((now) => withDashboard(now, dashboard)),
-    forget: (title) => void change((now) => now.filter((one) => one.title !== title)),
+    save: (dashboard) => {
+      const fault = saveTo(localStorage, caller, dashboard);
+      setDashboards(now());
+      return fault;
+    },
+    forget: (title) => {
+      const others = now().filter((one) => one.title !== title);
+      writeShelf(localStorage, caller, others);
+      setDashboards(now());
+    },
   };
 }
 
