@@ -1,13 +1,6 @@
 import { isAscii } from 'node:buffer';
 import { error } from './errors.js';
-import type {
-  Awaitable,
-  ColumnDescription,
-  CopyFormat,
-  FormatCode,
-  RowWriter,
-  WireStatement,
-} from './handler.js';
+import type { Awaitable, ColumnDescription, CopyFormat, FormatCode, RowWriter } from './handler.js';
 import { MessageReader } from './message-fields.js';
 import { Frontend } from './messages/types.js';
 import type { TextEncoding } from './text-encoding.js';
@@ -101,13 +94,14 @@ function textPart(typeOid: number, format: FormatCode): TextPart {
  * Converts a message body from `encoding` to UTF-8. `typesOf` returns the parameter types of a prepared statement, for
  * binary values.
  *
- * @throws WireError 22021 or 22P05 for text that is invalid in `encoding`, 08P01 if the message is malformed
+ * @throws WireError 22021 or 22P05 for text that is invalid in `encoding`, 08P01 if the message is malformed, and any
+ * error of `typesOf`
  */
 export async function recodeMessage(
   type: number,
   body: Buffer,
   encoding: TextEncoding,
-  typesOf: (statement: string) => Pick<WireStatement, 'parameterTypes'> | undefined,
+  typesOf: (statement: string) => Promise<readonly number[]>,
 ): Promise<Buffer> {
   if (isAscii(body)) return body;
   const reader = new MessageReader(body);
@@ -124,7 +118,7 @@ export async function recodeMessage(
     case Frontend.bind: {
       const portal = await name();
       const statement = await name();
-      const types = typesOf(statement.toString('utf8', 0, statement.length - 1))?.parameterTypes ?? [];
+      const types = await typesOf(statement.toString('utf8', 0, statement.length - 1));
       return Buffer.concat([
         portal,
         statement,

@@ -272,9 +272,9 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     if (needsIdentity(type)) this.#requireAlive();
     const { encoding } = this.#output.messages;
     if (encoding === null) return this.#answer(type, body);
-    return recodeMessage(type, body, encoding, (name) => this.statement(name)).then((utf8) =>
-      this.#answer(type, utf8),
-    );
+    const typesOf = async (name: string): Promise<readonly number[]> =>
+      (await this.#statements.prepared(name)).statement?.parameterTypes ?? [];
+    return recodeMessage(type, body, encoding, typesOf).then((utf8) => this.#answer(type, utf8));
   }
 
   #answer(type: number, body: Buffer): Awaitable<void> {

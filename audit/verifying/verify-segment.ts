@@ -77,11 +77,17 @@ const MAYBE = `(?:null|${TEXT})`;
 const WHOLE = '(?:0|[1-9]\\d{0,14})';
 const LIST = `\\[(?:${TEXT}(?:,${TEXT})*)?\\]`;
 
-/** Fast path for canonical records with plain strings and without `detail`, `receipt` and `standby`. */
+const RECEIPT =
+  `\\{"as_of":${MAYBE},"masked":${LIST},"masked_omitted":${WHOLE},"order":${TEXT},"question":${TEXT},` +
+  `"rows":${TEXT},"truncated":(?:false|true)\\}`;
+const STANDBY = `\\{"as_of":${TEXT},"name":${TEXT}\\}`;
+
+/** Fast path for canonical records with plain strings and without `detail`, whose JSON has escapes. */
 const CANONICAL = new RegExp(
   `^\\{"action":${TEXT},"chain":${LIST},"code":${MAYBE},"decision":(null|${TEXT}),"duration_us":(?:null|${WHOLE}),` +
     `"epoch":(${WHOLE}),"form":${MAYBE},"kind":"(${PLAIN})","objects":${LIST},"objects_omitted":${WHOLE},` +
-    `"outcome":${MAYBE}(?:,"plan":${TEXT})?,"request_id":"(${PLAIN})","rows":(?:null|${WHOLE}),"seq":(${WHOLE}),` +
+    `"outcome":${MAYBE}(?:,"plan":${TEXT})?(?:,"receipt":${RECEIPT})?,"request_id":"(${PLAIN})",` +
+    `"rows":(?:null|${WHOLE}),"seq":(${WHOLE})(?:,"standby":${STANDBY})?,` +
     `"statement_hmac":${MAYBE},"subject":${MAYBE},"surface":${TEXT},"tenant":${TEXT},"ts":${TEXT},` +
     `"versions":(?:null|\\{"manifest":${MAYBE},"policy":${MAYBE}\\}),"writer":"(${PLAIN})"\\}$`,
 );

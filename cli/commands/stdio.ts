@@ -29,7 +29,7 @@ export function addMcp(program: Command): void {
 }
 
 async function runMcp(flags: McpFlags): Promise<void> {
-  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }, { captureArguments }] =
+  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }, { captureArguments, LONGEST_MESSAGE }] =
     await Promise.all([
       import('@modelcontextprotocol/server/stdio'),
       import('../../src/surfaces/mcp/tools.js'),
@@ -48,7 +48,7 @@ async function runMcp(flags: McpFlags): Promise<void> {
     ...(flags.maxBytes === undefined ? {} : { maxBytes: flags.maxBytes }),
   };
   const { passed, written } = captureArguments(process.stdin);
-  const transport = new StdioServerTransport(passed);
+  const transport = new StdioServerTransport(passed, process.stdout, { maxBufferSize: LONGEST_MESSAGE });
   const handle = serveStdio(() => createSemanticServer(engine, { ...options, written }), {
     transport,
     maxSubscriptions: 0,

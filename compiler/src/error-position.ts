@@ -182,7 +182,6 @@ const SUSPECTS: ReadonlyMap<string, Test> = new Map<string, Test>([
         'regexp_split_to_table',
         'split_part',
         'trim_array',
-        'setseed',
         'get_byte',
         'set_byte',
       ),

@@ -134,6 +134,23 @@ test('more new statements at once than may wait are counted, and none is lost', 
   t.equal(policy.figures().not_compared.queue_full, 301, 'a very long text neither');
 });
 
+test('a pause follows each comparison, also if the next question comes after it', async (t) => {
+  const snapshot = await shadowSnapshot(SHOP_POLICY, service.model());
+  const policy = new ShadowPolicy(() => service, snapshot, manifest());
+  t.teardown(() => policy.close());
+  const { caller } = await seenQuestion();
+  const refusal = queryError('denied', { object: 'x' });
+  const compared = async (text: string): Promise<number> => {
+    const began = performance.now();
+    policy.decided(caller, { body: { kind: 'osql', text }, parameterOids: [] }, refusal);
+    while (policy.figures().waiting > 0) await sleep(1);
+    return performance.now() - began;
+  };
+  const long = await compared(`select count(*) from osl.entities.order where ${LONG}`);
+  const short = await compared('select count(*) from osl.entities.order');
+  t.ok(short > 3 * long, `${short.toFixed()} ms, after ${long.toFixed()} ms`);
+});
+
 test('a comparison that fails, or an error of the policy itself, disturbs nobody', async (t) => {
   await shadow.obey({ do: 'stop' });
   const broken = {

@@ -8,9 +8,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import canonicalize from 'canonicalize';
 import t from 'tap';
 import { encodeHeader } from '../../audit/format.js';
 import { openAuditLog, verifyAuditLog } from '../../audit/index.js';
+import { verifySegment } from '../../audit/verifying/verify-segment.js';
 import {
   entry,
   lastSegment,
@@ -299,3 +301,49 @@ t.test('a log that is being written verifies at any moment', async (t) => {
   await log.close();
   t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
 });
+
+t.test(
+  'a segment whose records are not canonical is not verified by itself, whatever their members',
+  async (t) => {
+    const dir = tempDir();
+    const log = await openAuditLog({ dir });
+    const receipt = {
+      as_of: null,
+      masked: ['customer.email'],
+      masked_omitted: 0,
+      order: 'sequence',
+      question: 'cQ',
+      rows: 'cg',
+      truncated: false,
+    } as const;
+    const standby = { as_of: '2026-01-02T03:04:05.678Z', name: 'OSL_STANDBY' };
+    await log.append({ ...entry(1), plan: 'cA', receipt, standby });
+    await log.close();
+    const path = lastSegment(dir);
+    const written = readFileSync(path);
+    const isVerified = (change: (record: string) => string): boolean => {
+      writeFileSync(path, written);
+      rechain(dir, (record) => (record.includes('"receipt"') ? change(record) : record));
+      return verifySegment(readFileSync(path), []) !== null;
+    };
+    t.ok(isVerified((record) => record));
+    const record =
+      readSegmentFile(path)
+        .frames.map((f) => f.record.toString())
+        .find((r) => r.includes('"receipt"')) ?? '';
+    const [start, end] = [record.indexOf('"plan"'), record.indexOf('"statement_hmac"')];
+    for (let at = start; at < end; at += 1)
+      for (const put of ['', '0', '"', ' ', 'é']) {
+        const changed = `${record.slice(0, at)}${put}${record.slice(at + 1)}`;
+        if (isVerified(() => changed) && !isCanonical(changed)) t.fail(changed);
+      }
+  },
+);
+
+function isCanonical(text: string): boolean {
+  try {
+    return canonicalize(JSON.parse(text)) === text;
+  } catch {
+    return false;
+  }
+}

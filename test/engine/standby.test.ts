@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { StandbyUse } from '../../src/ask/data/query-answer.js';
 import { lastRecordEnd, logPosition, PrimaryHistory } from '../../src/engine/postgres/standby/position.js';
 import type { QueryServer } from '../../src/engine/servers.js';
 import { SessionReads, StepReads } from '../../src/engine/standby-reads.js';
@@ -104,5 +105,17 @@ test('the steps of a request stay on one standby, or after it on the primary', (
     t.equal(steps.notBeforeOn(standby), Number.POSITIVE_INFINITY, 'after a step on the primary');
   t.equal(session.notBeforeOn(A), 60, 'the session goes on with what the request has read');
   t.ok(session.notBeforeOn(B) > 60);
+  t.end();
+});
+
+test('what a request must see holds for a single statement too', (t) => {
+  for (const hasSteps of [false, true]) {
+    const use = new StandbyUse(new SessionReads(), hasSteps);
+    use.requireCommitted(50);
+    t.equal(use.statement().standby?.notBeforeOn(A), 50);
+  }
+  const ofPrimary = new StandbyUse(null, false);
+  ofPrimary.requireCommitted(50);
+  t.equal(ofPrimary.statement().standby, null);
   t.end();
 });

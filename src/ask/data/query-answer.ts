@@ -91,21 +91,31 @@ export class CountedSink implements RowSink {
 
 /** Tracks whether standbys may answer a request, and which one did. */
 export class StandbyUse {
-  /** Null if only the primary may answer. */
-  readonly reads: StandbyReads | null;
-  readonly #steps: StepReads | null;
+  readonly #reads: StandbyReads | null;
+  /** Permission of all statements together; null while one statement alone needs none beyond `#reads`. */
+  #steps: StepReads | null;
   /** The source of each statement of the request. */
   readonly #sources: (StandbySource | null)[] = [];
 
-  /** @param hasSteps true if the request runs several statements */
+  /**
+   * @param reads null if only the primary may answer
+   * @param hasSteps true if the request runs several statements
+   */
   constructor(reads: StandbyReads | null, hasSteps: boolean) {
+    this.#reads = reads;
     this.#steps = reads !== null && hasSteps ? new StepReads(reads) : null;
-    this.reads = this.#steps ?? reads;
   }
 
   /** Requires that later statements see everything committed before `time`, on the clock of `performance.now()`. */
   requireCommitted(time: number): void {
-    this.#steps?.requireCommitted(time);
+    if (this.#reads === null) return;
+    this.#steps ??= new StepReads(this.#reads);
+    this.#steps.requireCommitted(time);
+  }
+
+  /** Permission for the next statement; null if only the primary may answer. */
+  get reads(): StandbyReads | null {
+    return this.#steps ?? this.#reads;
   }
 
   /** Returns engine options for the next statement, and records the source of its rows. */

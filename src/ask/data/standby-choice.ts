@@ -30,7 +30,7 @@ export function standbyUseFor(
   if (standby === null || plan.rollup !== null || !engineOf(parts, plan).hasStandbys)
     return new StandbyUse(null, hasSteps);
   const isKept = mayKeep(parts, delivery) && cacheRulesOf(manifest, plan) !== null;
-  const use = new StandbyUse(isKept ? null : standby, hasSteps || rightsAsOf !== undefined);
+  const use = new StandbyUse(isKept ? null : standby, hasSteps);
   if (rightsAsOf !== undefined) use.requireCommitted(rightsAsOf);
   return use;
 }

@@ -70,12 +70,8 @@ const MOST_WAITING_CHARACTERS = 4_194_304;
 
 /** Delay in ms before a new question is compared, so that its answer is sent first. */
 const HEAD_START_MS = 20;
-/**
- * The comparison pauses for this many times the duration of its last turn, up to `LONGEST_REST_MS`, to take about a
- * twentieth of the thread's time.
- */
+/** The comparison pauses for this many times the duration of its last turn, to take at most a twentieth of the time. */
 const REST = 19;
-const LONGEST_REST_MS = 1_000;
 /** Duration in ms of a turn that only counts questions of known shapes. Compiling a question also ends the turn. */
 const TURN_MS = 1;
 
@@ -102,6 +98,8 @@ export class ShadowPolicy implements ShadowWatch {
   readonly #waiting: WaitingQuestion[] = [];
   #waitingCharacters = 0;
   #isDue = false;
+  /** End of the pause after the last turn, on the clock of `performance.now()`. */
+  #restUntil = 0;
   #ended = false;
   readonly #uncompared = { queue_full: 0, too_many: 0, model_changed: 0, failed: 0 };
 
@@ -200,7 +198,7 @@ export class ShadowPolicy implements ShadowWatch {
     if (!(outcome instanceof QueryError)) of.byPlan.set(outcome.query, counted);
     this.#waitingCharacters += characters;
     this.#waiting.push({ of, question: { body, parameterOids }, outcome, counted });
-    this.#schedule(HEAD_START_MS);
+    this.#schedule();
   }
 
   /**
@@ -277,9 +275,10 @@ export class ShadowPolicy implements ShadowWatch {
     }
   }
 
-  #schedule(ms: number): void {
+  #schedule(): void {
     if (this.#isDue || this.#ended) return;
     this.#isDue = true;
+    const ms = Math.max(HEAD_START_MS, this.#restUntil - performance.now());
     setTimeout(() => void this.#turn(), ms).unref();
   }
 
@@ -292,9 +291,10 @@ export class ShadowPolicy implements ShadowWatch {
       this.#waitingCharacters -= lengthOf(next.question.body);
       compiled = await this.#take(next);
     }
+    const ended = performance.now();
+    this.#restUntil = ended + REST * (ended - began);
     this.#isDue = false;
-    if (this.#waiting.length === 0) return;
-    this.#schedule(Math.min(LONGEST_REST_MS, REST * (performance.now() - began)));
+    if (this.#waiting.length > 0) this.#schedule();
   }
 
   /** Counts a question under its shape, and compares it if the shape is new. Returns true if something was compiled. */

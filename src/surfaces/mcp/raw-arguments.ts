@@ -43,10 +43,13 @@ function endOfValue(json: string, start: number): number {
   return json.length;
 }
 
-const MOST_KEPT = 64;
-/** Maximum length of a message that is examined, in UTF-16 code units. */
-const LONGEST = 4_194_304;
+/** Maximum bytes of a message on standard input: the protocol library refuses a longer one, and ends. */
+export const LONGEST_MESSAGE = 10_485_760;
 
+/**
+ * Keeps the arguments of each tool call as they were written. `written` takes those of a call, once. None is dropped
+ * before that, since numbers would then be rounded without notice.
+ */
 export function captureArguments(input: Readable): {
   readonly passed: Readable;
   readonly written: (id: string | number) => string | null;
@@ -56,9 +59,12 @@ export function captureArguments(input: Readable): {
   let rest = '';
   const passed = new Transform({
     transform(chunk: Buffer, _, done) {
-      const lines = `${rest}${decoder.write(chunk)}`.split('\n');
-      rest = (lines.pop() ?? '').slice(0, LONGEST);
-      for (const line of lines) keep(pending, line);
+      const [first = '', ...lines] = decoder.write(chunk).split('\n');
+      rest += rest.length > LONGEST_MESSAGE ? '' : first;
+      for (const line of lines) {
+        keep(pending, rest);
+        rest = line;
+      }
       done(null, chunk);
     },
   });
@@ -74,10 +80,9 @@ function keep(kept: Map<string | number, string>, line: string): void {
   try {
     const written = rawArguments(line);
     if (written === null) return;
-    const { id }: { readonly id?: unknown } = JSON.parse(line);
+    const { id, method }: { readonly id?: unknown; readonly method?: unknown } = JSON.parse(line);
+    if (method !== 'tools/call') return;
     if (typeof id === 'string' || typeof id === 'number') kept.set(id, written);
-    const [oldest] = kept.keys();
-    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
   } catch {
     // not JSON, which the protocol library reports
   }

@@ -44,10 +44,10 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
     return breakGlass(session, glass.value);
   }
   if (command.kind === 'listen') return listen(session, command.channel);
-  if (endsBreakGlass(command)) session.caller.endBreakGlass();
   if (command.kind === 'show') await awaitReceipt(session, command.name);
   const opensBlock = command.kind === 'begin' && !state.inBlock;
   const result = state.run(await zonesOf(session, command), state.several);
+  if (endsBreakGlass(command)) session.caller.endBreakGlass();
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
   if (command.kind === 'discard' && command.what === 'ALL') {

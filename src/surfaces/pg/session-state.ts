@@ -238,7 +238,7 @@ export class SessionState {
     const committed = this.block.end(kind);
     this.isolation.end();
     if (chain) {
-      this.isolation.begin(level);
+      this.isolation.begin(null, level);
       this.block.begin();
     }
     return { tag: committed ? 'COMMIT' : 'ROLLBACK', notices };
@@ -365,24 +365,25 @@ export class Isolation {
   readonly #settings: SessionSettings;
   #snapshots: Snapshots | null = null;
   #hasRead = false;
-  /** Level of the current block. It survives a failure of the block, although the block's settings are rolled back. */
-  #level: string | null = null;
+  /** Level at the start of the current block, to which a failure returns it, as in Postgres. */
+  #initial = '';
 
   constructor(service: Pick<RunningParts, 'engines'>, settings: SessionSettings) {
     this.#service = service;
     this.#settings = settings;
   }
 
-  /** Starts a block at `level`, or at the session's default. @throws WireError 0A000, 22023 */
-  begin(level: string | null): void {
-    const wanted = level ?? this.#settings.show(DEFAULT).value;
+  /** Starts a block at level `initial`, which BEGIN may replace by `level`. @throws WireError 0A000, 22023 */
+  begin(level: string | null, initial = this.#settings.show(DEFAULT).value): void {
+    const wanted = level ?? initial;
     this.#requireKept(wanted);
     this.#settings.set(LEVEL, wanted, true);
-    this.#level = wanted;
+    this.#initial = initial;
   }
 
-  get level(): string | null {
-    return this.#level;
+  /** Level of the current block, for a block that AND CHAIN starts. */
+  get level(): string {
+    return this.#settings.scopes.values.get(LEVEL) ?? this.#initial;
   }
 
   /** Checks an isolation level before it is set. @throws WireError 0A000, 25001 */
@@ -392,7 +393,6 @@ export class Isolation {
     this.#requireKept(value);
     if (key === LEVEL && this.#hasRead && value.toLowerCase() !== this.#settings.show(LEVEL).value)
       throw error('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query');
-    if (key === LEVEL) this.#level = value;
   }
 
   /** Returns the snapshots for a data statement; null if the statement reads the data committed when it starts. */

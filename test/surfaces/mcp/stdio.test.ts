@@ -117,11 +117,9 @@ test('osl mcp', async (t) => {
     const params = '"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}';
     await said(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{${params}}}`);
     child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
-    const asked = (id: number, param: string) =>
-      said(
-        `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"semantic_query","arguments":{"osql":"select $1::int8 as n","parameters":[${param}]}}}`,
-      );
-    t.match(await asked(2, '9007199254740993'), {
+    const callOf = (id: number, param: string): string =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"semantic_query","arguments":{"osql":"select $1::int8 as n","parameters":[${param}]}}}`;
+    const refused = {
       result: {
         isError: true,
         structuredContent: {
@@ -129,10 +127,24 @@ test('osl mcp', async (t) => {
           problem: { code: 'E0511', sqlstate: '22003', hint: 'send it as a string' },
         },
       },
-    });
-    t.match(await asked(3, '"9007199254740993"'), {
+    };
+    t.match(await said(callOf(2, '9007199254740993')), refused);
+    t.match(await said(callOf(3, '"9007199254740993"')), {
       result: { structuredContent: { rows: [{ n: '9007199254740993' }] } },
     });
+    // Rounded, this one would be exact.
+    const decimal = '0.12345678901234567891';
+    const long = callOf(4, decimal)
+      .replace('{', `{${' '.repeat(5_000_000)}`)
+      .replace(/\}$/, `${' '.repeat(1_000_000)}}`);
+    t.match(await said(long), refused, 'in a long message');
+    const before = lines;
+    const ids = Array.from({ length: 100 }, (_, i) => 5 + i);
+    child.stdin.write(ids.map((id) => `${callOf(id, decimal)}\n`).join(''));
+    lines += ids.length;
+    while (out.split('\n').length <= lines) await new Promise((resolve) => setTimeout(resolve, 20));
+    for (const line of out.split('\n').slice(before, lines))
+      t.match(JSON.parse(line), refused, 'of many calls at once');
   });
 
   await t.test('it ends with its input, and writes nothing but the protocol', async (t) => {

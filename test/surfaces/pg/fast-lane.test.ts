@@ -248,6 +248,26 @@ async function suite(
     t.match((await client.ask(...run)).join(), /26000/, 'and gone with the next Query');
   });
 
+  test('values in another encoding, for an unnamed statement that was parsed the fast way', async (t) => {
+    const client = await login('user:ada');
+    t.teardown(() => client.end());
+    await client.ask(parse('latin', "set client_encoding to 'latin1'"), sync);
+    const run = (value: string): Buffer[] => [
+      bind('', '', { values: [Buffer.from(value, 'latin1')], formats: [1] }),
+      execute(),
+      sync,
+    ];
+    const text = 'select id from customer where name <> $1 order by id limit 1';
+    t.equal((await ask(client, () => [parse('', text), ...run('Zoe')])).fast, 1, 'it goes fast');
+    t.match(await client.ask(bind('', 'latin'), execute(), sync), [
+      '2',
+      'C SET',
+      /S client_encoding=LATIN1/,
+      'Z I',
+    ]);
+    t.match(await client.ask(...run('Zo\u00eb')), ['2', /^D /, 'C SELECT 1', 'Z I']);
+  });
+
   test('what a policy takes away is gone with the next question', async (t) => {
     await serve(SHOP_POLICY);
     const client = await login('user:ada');

@@ -50,6 +50,11 @@ begin isolation level repeatable read; set local work_mem = '1MB'; commit and ch
 show transaction_isolation; select 1/0; commit and chain; show transaction_isolation; select 1; rollback and chain;
 select 2; rollback;
 begin isolation level serializable; rollback and chain; show transaction_isolation; commit; show transaction_isolation;
+begin; set transaction_isolation = 'bogus'; rollback and chain; show transaction_isolation; select 1; commit;
+begin isolation level repeatable read; select 1/0; rollback and chain; show transaction_isolation; rollback;
+begin isolation level serializable; savepoint a; select 1/0; rollback and chain; show transaction_isolation; rollback;
+begin isolation level serializable; commit and chain; set transaction isolation level read committed; select 1/0;
+rollback and chain; show transaction_isolation; rollback;
 begin; savepoint a; commit and chain; release a; rollback;
 begin; set timezone = 'Asia/Tokyo'; commit and chain; set timezone = 'Asia/Seoul'; rollback and chain; show timezone; commit;
 begin; declare c cursor for select id from "order" order by id; fetch 1 from c; commit and chain; fetch 1 from c; rollback;

@@ -187,7 +187,7 @@ function isKey(relation: Relation | undefined, columns: readonly string[]): bool
   return key.length > 0 && key.every((k) => columns.includes(k));
 }
 
-/** Returns all shortest routes whose steps satisfy `may`. */
+/** Returns the shortest routes whose steps satisfy `may`: one, or the first two if there are several. */
 function shortestRoutes(
   from: string,
   to: string,
@@ -203,13 +203,16 @@ function shortestRoutes(
         .filter((s) => may(s) && !seen.has(s.to))
         .map((s): LinkRoute => [...route, s]),
     );
-    const arrived = further.filter((r) => r.at(-1)?.to === to);
-    if (arrived.length > 0) return arrived;
-    for (const route of further) seen.add(route.at(-1)?.to ?? from);
-    reached = further.slice(0, MOST_ROUTES);
+    // Two routes to each entity suffice to find the first two to `to`; there may be millions.
+    const counts = new Map<string, number>();
+    reached = further.filter((route) => {
+      const end = route.at(-1)?.to ?? from;
+      const count = (counts.get(end) ?? 0) + 1;
+      counts.set(end, count);
+      return count <= 2;
+    });
+    if (counts.has(to)) return reached.filter((r) => r.at(-1)?.to === to);
+    for (const end of counts.keys()) seen.add(end);
   }
   return [];
 }
-
-/** Maximum number of routes that are extended at each step. Further routes are dropped. */
-const MOST_ROUTES = 10_000;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isolates, type MemberClass } from './isolation.js';
 
 const DAY_MS = 86_400_000;
@@ -156,7 +157,7 @@ class OverlapHistory {
     this.endsAt = endsAt;
   }
 
-  /** Restores a history from the result of `encode`. @throws Error if `bytes` is truncated or its header is not JSON */
+  /** Restores a history from the result of `encode`. @throws Error if `bytes` is truncated or has changed */
   static decode(bytes: Buffer): OverlapHistory {
     const length = bytes.readUInt32LE(0);
     // The cast is safe, since `encode` wrote it; a truncated file fails below.
@@ -176,6 +177,9 @@ class OverlapHistory {
     history.#members = new Float64Array(next(8 * header.members));
     history.#classOf = new Uint32Array(next(4 * header.members));
     history.#units = header.hasUnits ? new Float64Array(next(8 * header.members)) : null;
+    // Histories of older versions end here.
+    if (at < bytes.length && !checksumOf([bytes.subarray(0, at)]).equals(bytes.subarray(at)))
+      throw new Error('a history of answers has changed');
     return history;
   }
 
@@ -194,7 +198,8 @@ class OverlapHistory {
     length.writeUInt32LE(text.length);
     const parts = [this.#members, this.#classOf, ...(this.#units === null ? [] : [this.#units])];
     const arrays = parts.map((a) => new Uint8Array(a.buffer, a.byteOffset, a.byteLength));
-    return Buffer.concat([length, text, ...arrays]);
+    const encoded = [length, text, ...arrays];
+    return Buffer.concat([...encoded, checksumOf(encoded)]);
   }
 
   hasAnswered(question: string): boolean {
@@ -336,6 +341,13 @@ class OverlapHistory {
     }
     return this.#classes.map((sets, i) => ({ sets, units: units[i] ?? null })).slice(1);
   }
+}
+
+/** SHA-256 of `parts` together, for finding damage. */
+function checksumOf(parts: readonly Uint8Array[]): Buffer {
+  const sum = createHash('sha256');
+  for (const part of parts) sum.update(part);
+  return sum.digest();
 }
 
 /** Sorts `values` in place and returns them without duplicates. */
