@@ -58,6 +58,8 @@ const FILL = `INSERT INTO shop.orders
 export const ENDLESS = 'select count(*) from "order" a join "order" b on a.customer_id = b.customer_id';
 
 const PASSWORD = 'correct horse, battery: staple';
+/** A token lives for five minutes at most, and a night of faults for hours. */
+const RENEWAL_MS = 60_000;
 
 export interface WorldOptions {
   readonly engine: 'native' | 'embedded';
@@ -100,11 +102,19 @@ export async function openWorld(options: WorldOptions): Promise<World | null> {
   const { port: sharedPort } = await sharing.listen(0, '127.0.0.1');
   const front = await startFaultProxy(port);
   const admin = postgres === null ? null : new Backends(postgres.url);
+  let token = await shop.token('user:ann');
+  const renewal = setInterval(() => {
+    void shop.token('user:ann').then((fresh) => {
+      token = fresh;
+    });
+  }, RENEWAL_MS).unref();
   return {
     shop,
     caller: {
       subject: 'user:ann',
-      token: await shop.token('user:ann'),
+      get token() {
+        return token;
+      },
       account: { login: 'dash', password: PASSWORD },
     },
     port,
@@ -119,6 +129,7 @@ export async function openWorld(options: WorldOptions): Promise<World | null> {
     backends: async () => admin?.list() ?? [],
     terminate: async () => admin?.terminate(),
     async close() {
+      clearInterval(renewal);
       await admin?.end();
       await front.close();
       await Promise.all([frontend.stop(0), sharing.stop(0)]);
