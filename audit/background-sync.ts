@@ -1,12 +1,12 @@
 /** Longest time that a written record may wait for its sync, ms. */
 const SYNC_WITHIN_MS = 50;
 
-/** Delay from the first unsynced record to the start of its sync, ms; the rest is for the sync itself. */
+/** Delay from the first unsynced record to the start of its sync, ms. The rest of `SYNC_WITHIN_MS` is for the sync. */
 const SYNC_AFTER_MS = 20;
 
 /**
- * Syncs written records a few milliseconds later, one sync at a time. If the disk takes longer than `SYNC_WITHIN_MS`,
- * the sync is `overdue`, and the caller must let further records wait for `settled`.
+ * Syncs records some milliseconds after they are written, one sync at a time. If a record has waited longer than
+ * `SYNC_WITHIN_MS`, the sync is `overdue`, and the caller must await `settled` before writing further records.
  */
 export class BackgroundSync {
   readonly #sync: () => Promise<void>;
@@ -39,7 +39,7 @@ export class BackgroundSync {
     return this.#oldest !== null && performance.now() - this.#oldest > SYNC_WITHIN_MS;
   }
 
-  /** Called after records have been written. */
+  /** Schedules a sync. Must be called after records have been written. */
   wrote(): void {
     this.#oldest ??= performance.now();
     if (this.#running === null) this.#timer ??= setTimeout(() => void this.#begin(), SYNC_AFTER_MS);

@@ -40,19 +40,19 @@ export class CheckpointWriter {
   }
 
   /**
-   * Writes a permanent checkpoint after all earlier checkpoints are written; does nothing if the tree has not grown.
-   * The records of the tree must be on disk.
+   * Writes a permanent checkpoint after all earlier checkpoints are written; does nothing if the tree has not grown
+   * since the last permanent one. The records of the tree must be on disk.
    */
   write(tree: Frontier): Promise<void> {
     return this.#enqueue('append', tree);
   }
 
-  /** Replaces the newest checkpoint. A new one every second would take more space than a quiet log. */
+  /** Replaces the newest checkpoint. Adding one every second would take more space than the records of a quiet log. */
   renew(tree: Frontier): Promise<void> {
     return this.#enqueue('replace', tree);
   }
 
-  /** Signs a tree without storing the checkpoint. INVARIANT: all its records are on disk. */
+  /** Signs a tree without storing the checkpoint. INVARIANT: all records of the tree are on disk. */
   sign(size: number, root: Buffer): string {
     return this.#signer.sign(size, root, new Date().toISOString(), this.#extension);
   }

@@ -59,7 +59,7 @@ export function formatVerifierKey(name: string, publicKey: Uint8Array): string {
   return `${name}+${keyId(name, typed).toString('hex')}+${typed.toString('base64')}`;
 }
 
-/** @throws TypeError if the text is not one well-formed Ed25519 verifier key */
+/** Parses the text written by `formatVerifierKey`. @throws TypeError if it is not one well-formed Ed25519 key */
 export function parseVerifierKey(text: string): VerifierKey {
   const [, name = '', id = '', encoded = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)\s*$/.exec(text) ?? [];
   const typed = Buffer.from(encoded, 'base64');
@@ -102,15 +102,15 @@ export function openCheckpoint(note: string, trusted: VerifierKey): Checkpoint |
 function signs(line: string, body: string, trusted: VerifierKey): boolean {
   const encoded = line.slice(`\u2014 ${trusted.name} `.length);
   const blob = Buffer.from(encoded, 'base64');
-  // Several base64 texts decode to the same bytes; accepting only the canonical one keeps notes unalterable.
+  // Several base64 texts decode to the same bytes; accepting only the canonical one rules out altered copies of a note.
   if (blob.length !== 68 || blob.toString('base64') !== encoded) return false;
   if (!blob.subarray(0, 4).equals(trusted.id)) return false;
   return verify(null, Buffer.from(body), trusted.key, blob.subarray(4));
 }
 
 /**
- * Returns the number of records, from the start of the log, that were synced in order; infinite unless the checkpoint
- * says `sync kernel`. Beyond them, a power failure may have removed records and kept later ones.
+ * Returns the number of records, from the start of the log, that were synced in order; `Infinity` unless the checkpoint
+ * says `sync kernel`. Among the records after them, a power failure may have removed some and kept later ones.
  */
 export function syncedBefore(newest: Checkpoint | null): number {
   return newest?.sync === 'kernel' ? newest.size : Number.POSITIVE_INFINITY;

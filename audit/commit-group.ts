@@ -47,7 +47,7 @@ const FIRST_CAPACITY = 256 * 1024;
 
 export type AppendRefusal = 'too_long' | 'overloaded';
 
-/** Records made durable by one sync, encoded and chained as they arrive. The object is reused for later groups. */
+/** Records stored by one write, encoded and chained as they arrive. The object is reused for later groups. */
 export class CommitGroup {
   buffer: Buffer = Buffer.alloc(FIRST_CAPACITY);
   /** Number of bytes used in `buffer`. */
@@ -55,7 +55,7 @@ export class CommitGroup {
   firstSeq = 0;
   /** Chain hash before the first record. */
   chainBefore: Digest = '';
-  /** True if a response is waiting for one of the records to become durable. */
+  /** True if a response is waiting for one of the records to be acknowledged. */
   awaited = false;
   readonly leaves: Digest[] = [];
   readonly waiting: AppendDone[] = [];
@@ -97,7 +97,7 @@ export class CommitGroup {
     return null;
   }
 
-  /** Fails all records of the group; outcomes go to `keep` unless it is null. */
+  /** Fails all records of the group, except that outcomes are passed to `keep` if it is not null. */
   refuse(failure: AuditUnavailable, keep: KeepOutcome | null): void {
     let at = 0;
     for (const [i, done] of this.waiting.entries()) {

@@ -1,9 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 
-/**
- * Signature of `fs.write`. All records, headers and checkpoints are written through it, so tests can inject faults.
- */
+/** Signature of `fs.write`. A test's replacement writes all records, headers and checkpoints, and can inject faults. */
 export type WriteAt = (
   fd: number,
   data: Uint8Array,

@@ -24,7 +24,7 @@ export interface EpochStart {
   readonly store: LogStore;
   readonly signer: Signer;
   readonly recovered: RecoveredLog;
-  /** Returns the first records; no others are accepted until these are durable and under a checkpoint. */
+  /** Returns the first records of the epoch; others are accepted once a durable checkpoint covers these. */
   readonly first: (place: RecordPlace) => readonly AuditEntry[];
   /**
    * Called once when the disk fails, with the number of waiting records. They are refused; if a callback is returned,
@@ -240,8 +240,8 @@ export class Epoch {
   }
 
   /**
-   * After a failure: waits until all pending disk operations have returned, then closes the files. Otherwise a pending
-   * write could hit a reused file descriptor or a segment of the next writer.
+   * After a failure: waits until all pending disk operations have returned, then closes the files. Without the wait, a
+   * pending write could hit a reused file descriptor or a segment of the next writer.
    */
   async leave(): Promise<LogBase> {
     this.#stopTimers();
@@ -396,8 +396,8 @@ export class Epoch {
   }
 
   /**
-   * Fails the log if the pending write still has not returned after a grace period: the process itself may have been
-   * suspended before it could read the result.
+   * Called when a write may have been pending for `deadlineMs`. Fails the log if it is still pending after a grace
+   * period, which allows for a process that was suspended before it could read the result.
    */
   #expire(deadlineMs: number): void {
     if (!this.#busy) return;

@@ -32,7 +32,7 @@ export function toAuditUnavailable(error: unknown): AuditUnavailable {
   return new AuditUnavailable('disk', 'the audit log could not be written', error);
 }
 
-/** The stored log differs from what was written to it; the process must not write to it. */
+/** The stored log differs from what was written to it; the process must not write to that log. */
 export class AuditDamaged extends Error {
   override readonly name = 'AuditDamaged';
   readonly file: string;

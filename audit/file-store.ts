@@ -134,7 +134,7 @@ export class FileStore implements LogStore {
     await syncDirectoryAsync(this.#dir);
   }
 
-  /** Deletes all segments up to the base, including those left over from a deletion that was interrupted. */
+  /** Deletes all segments up to the base, also any left by an interrupted run. Copies them to any `archive` first. */
   async release({ base }: RetirementPlan, archive: string | null): Promise<void> {
     const gone = (await this.source.segments()).filter((segment) => segment <= base.segment);
     if (archive !== null) await archiveSegments(this.#dir, archive, gone);
@@ -149,9 +149,9 @@ export class FileStore implements LogStore {
   }
 
   /**
-   * Rewrites the valid part of the last segment without its torn tail. Syncing it is not enough, because the page
-   * cache may show data that a failed sync never wrote. Replacing the file also makes pending writes of a killed
-   * process harmless. A segment without unused space was closed properly.
+   * Rewrites the valid part of the last segment without its torn tail. Syncing it is not enough, because the page cache
+   * may show data that a failed sync never wrote. Replacing the file also makes pending writes of a killed process
+   * harmless. A segment without unused space was closed properly and stays unchanged.
    */
   async #secure({ segment, bytes, end }: LastSegment): Promise<string | null> {
     if (end === bytes.length) return null;
@@ -350,7 +350,7 @@ class SegmentFiles implements SegmentStore {
     return this.#fingerprints;
   }
 
-  /** Truncates unused space, closes the segment, and waits if a spare is being prepared. */
+  /** Truncates unused space, closes the segment, and waits for a spare segment that is being prepared. */
   async finish(): Promise<void> {
     await this.#closeCurrent();
     await this.#spare?.catch(() => undefined);

@@ -16,7 +16,7 @@ export class Fingerprints {
   readonly #short = Buffer.allocUnsafe(BLOCK + SHORT);
   readonly #views = new Map<number, Buffer>();
 
-  /** @param key at most one hash block long, 64 bytes */
+  /** @param key at most 64 bytes, one hash block */
   constructor(key: Uint8Array) {
     if (key.length > BLOCK) throw new RangeError('the key is longer than a block');
     for (let i = 0; i < BLOCK; i++) {
@@ -55,7 +55,7 @@ export class Fingerprints {
     return this.#finished(view);
   }
 
-  /** Returns the reusable buffer with room for `length` bytes after the key; null if that is too much. */
+  /** Returns the reusable buffer with room for `length` bytes after the key; null if that exceeds `MAX_KEPT`. */
   #room(length: number): Buffer | null {
     const most = BLOCK + length;
     if (most > MAX_KEPT) return null;
@@ -77,5 +77,5 @@ export class Fingerprints {
   }
 }
 
-/** Maximum input with key block, in bytes, for the reusable buffer; longer inputs use a temporary one. */
+/** Maximum size, in bytes, of key block and text in the reusable buffer; longer texts use a temporary buffer. */
 const MAX_KEPT = 262_144;

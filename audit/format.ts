@@ -1,19 +1,16 @@
 import { hash } from 'node:crypto';
 
 /**
- * The binary format of segment files. Writer and verifier share only this file and `checkpoint.ts`.
+ * The binary format of segment files. Writer and verifier share only this file, `checkpoint.ts` and `source.ts`.
  *
- * ```
- * segment header line, frames, zeros (preallocated space)
- * header osl-audit/1 <writer> <epoch> <segment> <first seq> <chain so far, hex> <check>\
- *
- * frame mark 0xF7 | back u24 | length u16 | check u16 | 0x00 | record | chain hash 32 B | \
- *      (big endian)
- * ```
+ *     segment  header line, frames, zeros (preallocated space)
+ *     header   osl-audit/1 <writer> <epoch> <segment> <first seq> <chain so far, hex> <check>\n
+ *     frame    mark 0xF7 | back u24 | length u16 | check u16 | 0x00 | record | chain hash 32 B | \n
+ *              (big endian)
  *
  * `back` is the distance to the first frame of the same group commit; the zero byte and the record are the RFC 6962
- * leaf input. The mark occurs in no UTF-8 text, and neither mark nor newline is zero, so a frame that lost bytes
- * (they read as zero) differs from one that was altered.
+ * leaf input. The mark occurs in no UTF-8 text, and neither mark nor newline is zero, so a frame that lost bytes (they
+ * read as zero) can be told apart from an altered frame.
  */
 
 /** Maximum record length in UTF-8 bytes (the entry limit of C2SP tlog-tiles). */
@@ -45,7 +42,7 @@ export interface SegmentHeader {
 export interface RecordFrame {
   readonly at: number;
   readonly next: number;
-  /** Bytes from the first frame of the group to this one. */
+  /** Distance from the first frame of the group to this frame, bytes. */
   readonly back: number;
   /** 0x00 and the record: the leaf input of RFC 6962. */
   readonly leafInput: Buffer;
@@ -212,9 +209,9 @@ function headLength(segment: Buffer, at: number, end: number): number | null {
 
 /**
  * True if the invalid frame at `at` is the torn end of a write that was never finished, and so never acknowledged. Two
- * conditions must hold: bytes are *missing*, that is, the data ends inside the frame or a whole sector of it is zero (a
- * lost sector reads as zero, an altered one does not); and no later group exists, because a group is written only after
- * the previous one is on disk.
+ * conditions must hold: bytes are *missing*, that is, the data ends inside the frame or the frame's bytes in one sector
+ * are all zero (a lost sector reads as zero, an altered one does not); and no later group exists, because a group is
+ * written only after the previous one is on disk.
  *
  * @param holes true if groups were not synced one by one: a later group may then exist, and the torn write may have
  * been acknowledged
@@ -234,7 +231,7 @@ function hasLaterGroup(segment: Buffer, at: number, end: number): boolean {
   return false;
 }
 
-/** True if any sector is all zero within [from, to). */
+/** True if the part of [from, to) in at least one sector is all zero. */
 function hasZeroSector(segment: Buffer, from: number, to: number): boolean {
   for (let start = from; start < to; ) {
     const stop = Math.min(to, (Math.floor(start / SECTOR) + 1) * SECTOR);

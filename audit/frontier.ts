@@ -37,7 +37,7 @@ export class Frontier {
     return this.#roots;
   }
 
-  /** @throws RangeError if the number of roots does not fit `size` */
+  /** Returns the frontier of `size` leaves. @throws RangeError if the number of roots does not fit `size` */
   static of(size: number, roots: readonly Digest[]): Frontier {
     const digits = [...size.toString(2)].filter((digit) => digit === '1').length;
     if (roots.length !== digits) throw new RangeError(`a tree of ${size} leaves has ${digits} roots`);
@@ -94,7 +94,7 @@ export const BEGINNING: LogBase = Object.freeze({
   frontier: Frontier.empty(),
 });
 
-/** Checkpoints that already exist. */
+/** State of the stored checkpoints. */
 export interface SignedState {
   /** Length of the permanent checkpoint file in bytes. */
   readonly end: number;

@@ -61,7 +61,7 @@ export interface AuditObserver {
    * Called if the disk content differs from what was written. The log then stays failed and leaves the disk unchanged.
    */
   lost(reason: AuditDamaged): void;
-  /** Called if expired segments could not be deleted; AuditDamaged if they differ from what was signed. */
+  /** Called if expired segments could not be deleted; `reason` is AuditDamaged if they differ from what was signed. */
   kept?(reason: Error): void;
   /** Called once a checkpoint is durable. */
   signed?(note: string): void;
@@ -98,7 +98,7 @@ export interface AuditStats {
   /** Number of group commits since the log was opened. */
   readonly groups: number;
   readonly segment: number;
-  /** Number of failures since opening from which the log recovered. */
+  /** Number of failures since opening after which the log worked again. */
   readonly gaps: number;
   /** Current failure; null while the log works. */
   readonly failure: AuditUnavailable | null;

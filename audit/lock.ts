@@ -8,8 +8,8 @@ import { AuditLocked } from './errors.js';
 const LOCK = /^lock\.([\w-]+)\.(\d+)\.([0-9a-f]+)$/;
 
 /**
- * Ensures that a directory has only one writer. A lock is a Unix socket on which its owner listens, so the kernel
- * releases it when the process ends and answers contenders in any container; a pid file could not.
+ * Ensures that a directory has only one writer. A lock is a Unix socket on which its owner listens. Unlike a pid file,
+ * it is released by the kernel when the process ends, and answers contenders in any container.
  *
  * Each contender first creates a lock under a unique name and then probes the others. If two contend at the same time,
  * at least one finds the other and withdraws (perhaps both do, which is safe). Locks without a listener are removed,

@@ -91,7 +91,7 @@ export function reopeningEvents(
   const { size, durable } = acknowledged;
   const refused = orphans.filter((decision) => decision.seq >= size);
   const lost = Math.max(0, size - seq);
-  // If no acknowledged record is missing, recovery has checked them all, so only later ones are reported.
+  // If no acknowledged record is missing, recovery has checked all of them, so only later records are reported.
   const recovered = lost > 0 ? { from: durable, to: seq, lost } : { from: size, to: seq };
   return [
     gapEvent(place, options, gap),

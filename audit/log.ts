@@ -87,7 +87,7 @@ const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps' | 'sync'> = Object.freeze(
   failure: null,
 });
 
-/** The log across epochs. After a disk failure, a new epoch starts unless `afterFailure` is `stay`. */
+/** The log across epochs (see `Epoch`). After a disk failure, a new epoch starts unless `afterFailure` is `stay`. */
 class ReopeningLog implements AuditLog {
   readonly #options: AuditLogOptions;
   readonly #store: LogStore;
@@ -98,7 +98,7 @@ class ReopeningLog implements AuditLog {
   /** The current epoch; null until the first one has started. */
   #epoch: Epoch | null = null;
   #outage: LogOutage | null = null;
-  /** Reject the pending calls of `appendProven` when the log fails. */
+  /** Callbacks that reject the pending calls of `appendProven` when the log fails. */
   readonly #proving = new Set<(failure: AuditUnavailable) => void>();
   #gaps = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -121,7 +121,7 @@ class ReopeningLog implements AuditLog {
 
   async begin(recovered: RecoveredLog, first: (place: RecordPlace) => readonly AuditEntry[]): Promise<void> {
     const options = this.#options;
-    // Failures while writing the first records are thrown to the caller; later ones are handled by the log itself.
+    // Failures while writing the first records are thrown to the caller; the log itself handles later failures.
     const begun = { yet: false };
     const failed = (failure: AuditUnavailable, waiting: number): KeepOutcome | null =>
       begun.yet ? this.#fail(failure, waiting) : null;
@@ -137,7 +137,7 @@ class ReopeningLog implements AuditLog {
     rotated();
   }
 
-  /** Called if the storage does not respond at startup: continues as after a failure. */
+  /** Called if the storage does not respond at startup: marks the log as failed and keeps retrying. */
   awaitPlace(failure: AuditUnavailable): void {
     this.#outage = new LogOutage(failure, 0, false);
     this.#options.observer?.failed(failure);
@@ -298,7 +298,7 @@ class ReopeningLog implements AuditLog {
     }
   }
 
-  /** @throws AuditDamaged, or the error of a storage that still fails */
+  /** Starts the first epoch. @throws AuditDamaged, or the error of the storage if it still fails */
   async #beginFirst(outage: LogOutage): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer);
     let gap: AuditGap = outage.gap();
@@ -310,7 +310,7 @@ class ReopeningLog implements AuditLog {
     return gap;
   }
 
-  /** @throws AuditDamaged, or the error of a storage that still fails */
+  /** Starts an epoch after a failed one. @throws AuditDamaged, or the error of the storage if it still fails */
   async #beginAfter(outage: LogOutage, base: LogBase, acknowledged: AcknowledgedTree): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer, { base: { base, open: [] }, acknowledged });
     let gap: AuditGap = outage.gap();
@@ -329,7 +329,7 @@ class ReopeningLog implements AuditLog {
     await this.#readings?.close();
     if (this.#outage !== null) {
       this.#outage.giveUp();
-      // If a write is pending, it could hit the next writer's log: the lock is kept until the process ends.
+      // A pending write could reach the log after the next writer has opened it: keep the lock until the process ends.
       await this.#store.close();
       if (this.#epoch?.busy !== true) this.#release();
       throw this.#outage.failure;
@@ -366,7 +366,7 @@ class LogOutage {
   #lost = 0;
 
   /**
-   * @param refused number of records that were pending at the failure and are refused
+   * @param refused number of records that were pending at the failure; `takeBack` subtracts the outcomes among them
    * @param lasting true if the log will not reopen, in which case outcomes are refused too
    */
   constructor(failure: AuditUnavailable, refused: number, lasting: boolean) {

@@ -18,7 +18,7 @@ const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
 const PROOF =
   /^c2sp\.org\/tlog-proof@v1\nextra (?<extra>[A-Za-z0-9+/]+={0,2})\nindex (?<index>0|[1-9]\d{0,15})\n(?<path>(?:[A-Za-z0-9+/]{43}=\n)*)\n(?<note>[\s\S]+)$/;
 
-/** The parts of a proof; nothing is checked yet. */
+/** The parts of a proof that was parsed but not verified. */
 interface ProofParts {
   readonly record: Buffer;
   readonly index: number;
@@ -55,7 +55,7 @@ type Cbor = number | string | Uint8Array | null | readonly Cbor[] | ReadonlyMap<
 const LABEL = { algorithm: 1, keyId: 4, tree: 395, proofs: 396, inclusion: -1 } as const;
 const EDDSA = -8;
 const RFC9162_SHA256 = 1;
-/** CBOR tag 18: a COSE message with a single signer (COSE_Sign1). */
+/** Encoding of CBOR tag 18, which marks a COSE message with a single signer (COSE_Sign1). */
 const SIGN1_TAG = 0xd2;
 
 export interface CoseReceipt {
@@ -65,8 +65,8 @@ export interface CoseReceipt {
 }
 
 /**
- * Converts an inclusion proof to a COSE receipt: the record's path in the tree, and the log's signature over the root,
- * which verifiers compute.
+ * Converts an inclusion proof to a COSE receipt: the record's path in the tree, and a signature over the root. The
+ * receipt does not contain the root; verifiers compute it.
  *
  * @param proof C2SP tlog-proof whose checkpoint `trusted` has signed
  * @param key private half of `trusted`

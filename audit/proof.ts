@@ -147,8 +147,8 @@ interface Sibling extends LeafRange {
 
 /**
  * Finds the subtree roots that are already known for a sibling on the path: those of the segment boundary whose
- * complete subtrees cover the longest prefix of `range`. Boundaries after the range's end do not always help, because
- * there its subtrees may have been merged with earlier leaves.
+ * complete subtrees cover the longest prefix of `range`. Boundaries after the end of `range` do not always help: there,
+ * subtrees of `range` may already be merged with earlier leaves.
  */
 function siblingOf(range: LeafRange, places: readonly KnownSubtrees[]): Sibling {
   let best: KnownSubtrees = [];
@@ -168,7 +168,7 @@ function endOf(subtrees: KnownSubtrees): number {
   return subtrees.at(-1)?.end ?? 0;
 }
 
-/** Collects one root per sibling on the path. */
+/** Builds the proof of one record by computing the root of each sibling on its path. */
 class ProofBuilder {
   readonly seq: number;
   readonly #record: Buffer;
@@ -242,13 +242,13 @@ interface SegmentBoundary extends KnownBoundary {
   readonly segment: number;
 }
 
-/** Finds the segments that contain a request, and known tree states at segment boundaries. */
+/** Finds the segments that may contain a request, and known tree states at segment boundaries. */
 interface SegmentLookup {
   segmentsOf(requestId: string): Promise<readonly number[]>;
   places(): Promise<readonly SegmentBoundary[]>;
 }
 
-/** Reads the segments that `guide` points to, or all segments if it is null. */
+/** Returns an index that reads the segments to which `guide` points, or all segments if `guide` is null. */
 function logIndex(source: LogSource, guide: SegmentLookup | null): LogIndex {
   const places = async (): Promise<readonly SegmentBoundary[]> => (await guide?.places()) ?? [];
   return Object.freeze({

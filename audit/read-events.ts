@@ -33,7 +33,7 @@ export interface AuditReadEvent {
 export async function announceRead(dir: string, reading: AuditReadEvent): Promise<void> {
   const place = join(dir, READINGS);
   const file = join(place, `${randomUUID()}.json`);
-  // A superuser may read the log of a gateway that runs under another account, which must be able to take the file.
+  // Root may read the log of a gateway with another account, which must be able to read and delete the file.
   const { uid, gid } = await stat(dir);
   const isForeign = process.getuid?.() === 0 && uid !== 0;
   await mkdir(place, { recursive: true, mode: 0o700 });
@@ -61,7 +61,7 @@ export function readingFiles(dir: string): ReadingQueue {
   };
 }
 
-/** Reads what suffices to tell a file that is too large; empty if the file cannot be read, which is recorded as well. */
+/** Reads enough of a file to detect that it is too large; empty (an unreadable event) if it cannot be read. */
 async function beginning(path: string): Promise<Buffer> {
   try {
     const file = await open(path, 'r');
@@ -96,7 +96,7 @@ export class ReadEventRecorder {
     this.#look();
   }
 
-  /** Stops polling, then records the queued events (one batch). */
+  /** Stops polling, then records one more batch of queued events. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#taking;

@@ -48,7 +48,7 @@ export async function* readRecords(
   }
 }
 
-/** @throws SyntaxError if the frame does not contain JSON */
+/** Parses the record in a frame. @throws SyntaxError if it is not JSON */
 export function recordIn({ record }: Pick<RecordFrame, 'record'>): AuditRecord {
   return JSON.parse(record.toString()) as AuditRecord; // encoded by the writer
 }

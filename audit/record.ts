@@ -1,8 +1,8 @@
 import { MAX_RECORD_BYTES } from './format.js';
 
 /**
- * One record for each decision, each outcome, and each other event, such as the opening of the log. It never contains a
- * literal, a row or a token; statements appear only as keyed fingerprints.
+ * Kind of a record. Each decision, each outcome and each other event, such as the opening of the log, is one record.
+ * Records never contain a literal, a row or a token; statements appear only as keyed fingerprints.
  */
 
 export type AuditKind = 'decision' | 'outcome' | 'event';
@@ -10,7 +10,7 @@ export type AuditSurface = 'rest' | 'wire' | 'mcp' | 'cli' | 'system';
 export type AuditDecision = 'allow' | 'deny' | 'error';
 export type AuditOutcome = 'ok' | 'error' | 'cancelled' | 'truncated' | 'unknown';
 
-/** Input of `append`. Omitted fields are stored as null (`chain` and `objects` as an empty list). */
+/** Input of `append`. Omitted fields are stored as null or an empty list; those in `OptionalField` are not stored. */
 export interface AuditEntry {
   readonly kind: AuditKind;
   /** Shared by a decision and its outcome; unique per request. */
@@ -26,7 +26,7 @@ export interface AuditEntry {
   readonly chain?: readonly string[];
   /** Form of the OSL-SQL query: `structured`, `retrieve`, `traverse`, `joint`, `cross_modal`. */
   readonly form?: string | null;
-  /** Fully qualified names of the objects touched. */
+  /** Fully qualified names of the objects touched; an undeclared name appears as `undeclared:<fingerprint>`. */
   readonly objects?: readonly string[];
   readonly decision?: AuditDecision | null;
   /** Error code (`E…`) of a refusal or failure. */
@@ -49,11 +49,11 @@ export interface AuditEntry {
 }
 
 /**
- * Salted SHA-256 digests of a question and its answer, base64url. With the salt, its holder can prove what was asked
- * and answered; without it, the digests reveal nothing.
+ * Salted SHA-256 digests of a question and its answer, base64url. Whoever holds the salt can prove what was asked and
+ * answered; without it, the digests reveal nothing.
  */
 export interface ReceiptDigests {
-  /** RFC 3339 time; the answer is at least as recent. Null if read at the primary without the cache. */
+  /** RFC 3339 time; the answer is at least as recent. Null if it was read from the primary without the cache. */
   readonly as_of: string | null;
   /** Columns whose values were masked for the caller, as `<entity>.<column>`. */
   readonly masked: readonly string[];
@@ -71,7 +71,7 @@ export interface ReceiptDigests {
 export interface RecordedStandby {
   /** RFC 3339 time on the gateway's clock. The answer includes everything that was committed before it. */
   readonly as_of: string;
-  /** Name of the environment variable that holds its URL, as in the manifest. */
+  /** Name of the environment variable that holds the standby's URL, as in the manifest. */
   readonly name: string;
 }
 
@@ -233,7 +233,7 @@ export function encodeShortened(entry: AuditEntry, place: RecordPlace): string |
   return encodeRecord(entry, place, all.slice(0, kept));
 }
 
-/** Replaces lone surrogates with U+FFFD: they have no UTF-8 form and RFC 8785 rejects them, but any text is allowed. */
+/** Replaces lone surrogates with U+FFFD: they have no UTF-8 form and RFC 8785 rejects them, but input may hold them. */
 function escaped(value: string): string {
   const json = JSON.stringify(value);
   // After an odd number of backslashes, `\ud…` is literal text and not an escape.

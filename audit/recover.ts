@@ -144,7 +144,7 @@ export async function beginningOf(source: LogSource, key: VerifierKey): Promise<
   }
 }
 
-/** Reads the newest checkpoint and the sizes of the stored ones. @throws AuditDamaged */
+/** Reads the newest checkpoint, and the tree sizes of the newest and the last permanent one. @throws AuditDamaged */
 async function readCheckpoints(
   source: LogSource,
   signer: Signer,

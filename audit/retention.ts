@@ -76,7 +76,7 @@ async function signedRoots(source: LogSource, key: VerifierKey): Promise<Readonl
 }
 
 class VerifyingReader {
-  /** Number of records covered by the last checkpoint that was passed. */
+  /** Number of records covered by the last checkpoint that was reached and verified. */
   vouched: number;
   readonly #place: string;
   readonly #roots: ReadonlyMap<number, Buffer>;
@@ -93,7 +93,7 @@ class VerifyingReader {
     this.vouched = base.seq;
   }
 
-  /** @param briefly true to stop at the first checkpoint */
+  /** @param briefly true to stop at the first checkpoint that is reached */
   async read(number: number, bytes: Buffer, briefly: boolean): Promise<void> {
     const header = decodeHeader(bytes);
     const fits = header?.header.firstSeq === this.#tree.size && header.header.chain.equals(this.#chain);
@@ -211,7 +211,7 @@ export class RetentionRunner {
       await append({ ...place, action: 'audit.retain', detail: JSON.stringify(detail) });
       await store.release(old, retention.archive);
     } catch (error) {
-      // The next run repeats failed steps. If the log accepts no records, it reports that itself.
+      // The next run repeats failed steps. If the log accepts no records, the log reports that itself.
       if (!(error instanceof AuditUnavailable))
         this.#log.refused(error instanceof Error ? error : new Error(String(error)));
     }

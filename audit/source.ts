@@ -82,9 +82,9 @@ export async function segmentNumbers(dir: string): Promise<readonly number[]> {
 }
 
 /**
- * Reads a segment that may be written at the same time. A single pass could see a later group but miss an earlier one.
- * Since groups are written one after another, all groups before the end seen by the first pass are complete in the
- * second.
+ * Reads, in two passes, a segment that may be written at the same time. A single pass could see a later group but miss
+ * an earlier one. Since groups are written one after another, all groups before the end seen by the first pass are
+ * complete in the second.
  */
 async function readLive(path: string): Promise<Buffer> {
   const end = usedEnd(await readFile(path));

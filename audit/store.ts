@@ -22,7 +22,7 @@ export interface LogStore {
    * @throws AuditDamaged, AuditLocked; any other error means that the storage does not respond
    */
   recover(signer: Signer, options?: RecoverOptions): Promise<RecoveredLog>;
-  /** @param recovered position at which writing continues */
+  /** Returns the storage for further segments. @param recovered position at which writing continues */
   segments(recovered: RecoveredLog): SegmentStore;
   notes(signed: number): Promise<NoteStore>;
   /** Announced reads of the log that have not been recorded yet. */
@@ -31,7 +31,7 @@ export interface LogStore {
   rotated(): void;
   /** Stores the retention note; resolves once it is durable. @param note ends in an empty line */
   retain(note: Buffer, old: RetirementPlan): Promise<void>;
-  /** Deletes expired segments, after `retain`. @param archive directory to copy them to first, or null */
+  /** Deletes expired segments; called after `retain`. @param archive directory to copy them to first, or null */
   release(old: RetirementPlan, archive: string | null): Promise<void>;
   /** Releases the storage after the writer has finished or failed. */
   close(): Promise<void>;

@@ -94,7 +94,7 @@ export interface LeafRange {
   readonly end: number;
 }
 
-/** Siblings on the path from leaf `index` to the root of a tree with `size` leaves, lowest first (PATH in RFC 6962). */
+/** Leaves below each sibling on the path from leaf `index` to the root, lowest first (PATH in RFC 6962). */
 export function pathRanges(index: number, size: number): LeafRange[] {
   const ranges: LeafRange[] = [];
   let start = 0;

@@ -32,21 +32,21 @@ export interface AuditVerdict {
   readonly integrity: 'intact' | 'damaged';
   /** `incomplete`: records or segments are missing; `unknown`: verification stopped at another problem. */
   readonly completeness: 'complete' | 'incomplete' | 'unknown';
-  /** Newest checkpoint and its age in ms, or null. Later records could have been forged on the disk. */
+  /** Newest checkpoint and its age in ms; null if there is none. Later records could have been forged on the disk. */
   readonly anchor: {
     readonly size: number;
     readonly time: string | null;
     readonly ageMs: number | null;
   } | null;
-  /** Number of valid records. */
+  /** Number of retained records that are valid. */
   readonly records: number;
   /** Seq of the first retained record, and time of the retention note; null if nothing has been deleted. */
   readonly kept: { readonly from: number; readonly since: string | null } | null;
-  /** Valid records that no checkpoint covers. */
+  /** Number of valid records that no checkpoint covers. */
   readonly unanchored: number;
   /** Ranges of records that no checkpoint covered when they were recovered, from `audit.recover` events. */
   readonly recovered: readonly Recovery[];
-  /** Number of allowed decisions without an outcome: requests in progress, or a crash without a later restart. */
+  /** Number of allowed decisions without an outcome: requests in progress, or cut off by a crash without a restart. */
   readonly openDecisions: number;
   /**
    * Number of bytes at the end that a power failure left incomplete. With `sync: 'disk'` they were never acknowledged;

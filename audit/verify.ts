@@ -49,7 +49,7 @@ export interface VerifyProgress {
 
 /**
  * Verifies the whole log segment by segment and stops at the first problem. Writes nothing and is safe to run while the
- * log is being written. Shares only the format and file reading with the writer.
+ * log is being written. Shares only the format, checkpoint parsing and file reading with the writer.
  */
 export async function verifyAuditLog(
   log: string | LogSource,
@@ -292,7 +292,7 @@ function readRecord(name: string, frame: RecordFrame, key: VerifierKey, state: V
   if (record['kind'] === 'event' && record['action'] === 'audit.recover') readRecovery(record, state);
 }
 
-/** Reads the range of records that were recovered without a checkpoint; events of older versions lack it. */
+/** Adds the range of records that were recovered without a checkpoint; events of older versions contain no range. */
 function readRecovery(record: Record<string, unknown>, state: VerificationState): void {
   const detail = typeof record['detail'] === 'string' ? parse(Buffer.from(record['detail'])) : null;
   const { from, to } = detail ?? {};
@@ -303,7 +303,7 @@ function readRecovery(record: Record<string, unknown>, state: VerificationState)
 function parse(bytes: Buffer): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(bytes.toString());
-    // null, or an object whose members stay unknown
+    // The value is null or an object, whose members are still `unknown`.
     return typeof value === 'object' ? (value as Record<string, unknown> | null) : null;
   } catch {
     return null;
@@ -323,7 +323,7 @@ class VerificationState {
   readonly checkpoints: Checkpoint[] = [];
   readonly recovered: Recovery[] = [];
   readonly open = new Set<string>();
-  /** Signed note about deleted records. */
+  /** Signed note about deleted records; null if none were deleted. */
   kept: RetentionCheckpoint | null = null;
   #next = 0;
 

@@ -7,7 +7,7 @@ import { fieldsOf, note, visible } from './output.js';
 import { formatProblem, problemOf, refusal } from './reply.js';
 import { formatCsv, formatFigure, formatTable, NULL_TEXT, rowCount, type TableCell } from './table.js';
 
-/** Media type of Arrow streams. Defined again here, because importing the server's file loads the server. */
+/** Media type of Arrow streams. Repeated here, because importing it from the server's file would load the server. */
 const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
@@ -17,7 +17,7 @@ export function parseAnswer(body: Readonly<Record<string, unknown>>): AnswerBody
   return isAnswer(body) ? body : null;
 }
 
-/** Formats an answer as an aligned table with formatted figures, followed by a row count and the notes. */
+/** Formats an answer as an aligned table, with figures in the formats of their metrics, a row count and the notes. */
 export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
   const columns = answer.columns.map(({ name, type }) => {
     return { name, align: isNumber(type) ? ('right' as const) : ('left' as const) };
@@ -28,7 +28,7 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
     .join('\n');
 }
 
-/** Returns the cells for display: figures formatted by their metrics, everything else unchanged. */
+/** Returns the cells for display: figures in the formats of their metrics, everything else unchanged. */
 function displayCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
   return rows.map((row) =>
     columns.map(({ name, format }) => {
@@ -81,8 +81,8 @@ function isAnswer(body: object): body is AnswerBody {
 }
 
 /**
- * Formats an answer as a GitHub Markdown table, with figures formatted by their metrics, followed by the notes. Cells
- * are literal text: they cannot create links, images, tags or emphasis.
+ * Formats an answer as a GitHub Markdown table, with figures in the formats of their metrics, followed by the notes.
+ * Cells are literal text: they cannot create links, images, tags or emphasis.
  */
 export function formatMarkdown(answer: AnswerBody): string {
   const head = answer.columns.map(({ name }) => literal(name));
@@ -96,7 +96,7 @@ function cellText(cell: TableCell): string {
   return cell === null ? NULL_TEXT : literal(cell);
 }
 
-/** Escapes anything that would start a link, an image, emphasis, code or a formula, or end the cell. */
+/** Escapes characters that would start a link, an image, a tag, emphasis, code or a formula, or end the cell. */
 function literal(text: string): string {
   return visible(text)
     .replace(/[\\`*_[\]|~!$]/g, '\\$&')
@@ -149,7 +149,7 @@ export async function readBatches(
   return trailer as unknown as AnswerNotes; // the server sends `AnswerNotes`
 }
 
-/** Passes batches to `take` and returns the metadata of the last one, even if the stream broke off. */
+/** Passes batches to `take` and returns the metadata of the last batch. If the stream broke off, ignores a trailer. */
 async function readMetadata(
   stream: AsyncIterable<Uint8Array>,
   take: (batch: RecordBatch) => void | Promise<void>,
@@ -166,7 +166,7 @@ async function readMetadata(
     }
   } catch (error) {
     if (taking) throw error;
-    // The connection broke. If an error was the reason, the last batch contains it; a trailer does not count.
+    // The stream broke off. If the server reported an error, the last batch contains it; a trailer does not count.
     return last.has('osl.trailer') ? new Map() : last;
   }
   return last;
@@ -193,10 +193,10 @@ function parsed(json: string | undefined): Readonly<Record<string, unknown>> | n
 const NDJSON = 'application/x-ndjson';
 
 /**
- * Requests an answer in NDJSON and copies its rows to standard output. The server's last line is a trailer, which is
- * reported on standard error.
+ * Requests an answer in NDJSON and copies its rows to standard output. The server's last line is a trailer, whose notes
+ * are printed on standard error.
  *
- * @throws Failure if the query is refused or the stream breaks off
+ * @throws Failure if the query is refused, the trailer reports an error, or the stream breaks off
  */
 export async function printNdjson({ url, token, body, text, ...wishes }: QueryCall): Promise<AnswerNotes> {
   const response = await openQuery(url, token, body, NDJSON, wishes);
@@ -213,7 +213,7 @@ export async function printNdjson({ url, token, body, text, ...wishes }: QueryCa
   return trailer;
 }
 
-/** Prints all lines except the last, which it returns; null if the response broke off. */
+/** Prints all lines except the last, and returns the last line; null if the response broke off. */
 async function printRows(response: Response, signal: AbortSignal | undefined): Promise<string | null> {
   let rest: Buffer = Buffer.alloc(0);
   try {

@@ -50,7 +50,7 @@ export async function requestExplanation(
   });
 }
 
-/** Returns the request body. @throws Failure if `--metrics` is set and `text` is not JSON with `metrics` */
+/** Returns the request body. @throws Failure if `--metrics` is set and `text` is not a JSON object with `metrics` */
 export function queryBody(flags: QueryTextFlags, text: string): QueryBody {
   return flags.metrics ? metricsBody(text) : flags.sql ? { sql: text } : { osql: text };
 }
@@ -111,7 +111,7 @@ export function addOperatorOptions(command: Command): Command {
     .addOption(policyOption());
 }
 
-/** Returns the admin listener's address and a source of fresh, short-lived tokens. @throws Failure */
+/** Returns the admin listener's address and a source of tokens: the given one, or short-lived ones. @throws Failure */
 export function adminAccess(flags: OperatorFlags): { readonly url: string; token(): Promise<string> } {
   const settings = settingsOf(flags);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };

@@ -19,8 +19,8 @@ export interface CallerFlags {
 const DEMO_SUBJECT = 'user:analyst';
 
 /**
- * A token: given by the user, taken from a login (`renews`: asking again returns a new token), or minted with the key
- * in the data directory.
+ * A token: `given` by the user or taken from a login (`renews`: asking again returns a new one), or `minted` with the
+ * key in the data directory.
  */
 export type CallerToken =
   | { readonly kind: 'given'; readonly token: string; readonly renews: boolean }
@@ -58,7 +58,7 @@ export async function callerToken(
   return { kind: 'minted', issued: await issuer.mint(request) };
 }
 
-/** Returns a token from the login at the server; null without login. @throws Failure if it has expired */
+/** Returns a token from the login at the server; null without a login. @throws Failure if the login has ended */
 async function tokenOfLogin(
   server: string | undefined,
   settings: Settings,

@@ -247,7 +247,7 @@ function objectOf(text: string, url: string): Readonly<Record<string, unknown>> 
 
 const shown = new Map<string, string>();
 
-/** REST address of a server on this machine; remembers the file with the certificate to expect. */
+/** Returns the REST address of a server on this machine, and remembers its certificate file for requests to it. */
 export function localServerUrl(record: ServerRecord): string {
   const url = restUrl(record);
   if (record.httpCertFile !== '') shown.set(new URL(url).origin, record.httpCertFile);
@@ -259,8 +259,8 @@ interface Trust extends SecureContextOptions {
 }
 
 /**
- * TLS options for a URL: trusts the certificate file of a server on this machine, otherwise OSL_SERVER_CA or Node's
- * authorities.
+ * TLS options for a URL. For a server on this machine with a certificate file, trusts exactly that certificate;
+ * otherwise trusts the authorities in OSL_SERVER_CA, by default those of Node.
  *
  * @throws system errors of files
  */

@@ -11,7 +11,7 @@ interface OptionNode {
   /** All names of the flag, the long one first. */
   readonly names: readonly string[];
   readonly about: string;
-  /** Values to offer; null if the flag takes none. */
+  /** Suggestions for the flag's value; null if the flag takes no value. */
   readonly value: ShellCompletion | null;
 }
 
@@ -60,12 +60,12 @@ function offerOf(flags: string, choices: readonly string[] | undefined): ShellCo
   return word === 'dir' || word === 'folder' ? { kind: 'folder' } : { kind: 'nothing' };
 }
 
-/** Formats an offer as `_osl_value` stores it in `offer`: kind, colon, choices. */
+/** Formats suggestions as `_osl_value` stores them in `offer`: kind, colon, choices. */
 export function offerText(offer: ShellCompletion): string {
   return `${offer.kind}:${choicesOf(offer)}`;
 }
 
-/** Formats an offer as the two arguments of `_osl_offer`. */
+/** Formats suggestions as the two arguments of `_osl_offer`: kind and choices. */
 export function offerWords(offer: ShellCompletion): string {
   return `${offer.kind} ${singleQuoted(choicesOf(offer))}`;
 }

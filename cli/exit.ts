@@ -16,7 +16,7 @@ export const EXIT = Object.freeze({
   staleAnchor: 6,
   /** The audit log cannot be written, and the server cannot or (`OSL_AUDIT_FAILURE=exit`) must not continue. */
   auditFailed: 7,
-  /** `query`: the result was written up to the row limit of the server. */
+  /** `query`: the result was truncated at the server's row limit. */
   truncated: 8,
   interrupted: 130,
 });
@@ -62,7 +62,7 @@ const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'QueryError',
 ]);
 
-/** Resources held by another process: the same command may succeed once it ends. */
+/** Errors for resources held by another process: the same command may succeed once that process ends. */
 const IN_USE: ReadonlySet<string> = new Set(['InUse', 'AuditLocked']);
 
 /** Converts any error to a Failure: one line, or diagnostics with their locations. */
@@ -86,7 +86,7 @@ export function toFailure(error: unknown): Failure {
   return new Failure(EXIT.failed, `${told} (OSL_DEBUG=1 shows where)`);
 }
 
-/** Adds the system error to a message that lacks it, such as the audit log's; null if there is none. */
+/** Returns the message with the system error behind it; null if there is none or the message already states it. */
 function causeOf(error: Error): string | null {
   if (!(error.cause instanceof Error)) return null;
   const system = systemFault(error.cause);
@@ -110,7 +110,7 @@ const SYSTEM_FAULTS: ReadonlyMap<string, string> = new Map([
   ['ENOTFOUND', 'the host is not known'],
 ]);
 
-/** Temporary conditions: the same command may succeed a minute later. */
+/** Codes of temporary conditions: the same command may succeed a minute later. */
 const PASSING: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'EIO', 'EADDRINUSE']);
 
 function isPassing(error: unknown): boolean {
@@ -140,7 +140,7 @@ export function oneLine(message: string): string {
  * Ends a server process on an uncaught error, because its state is unknown. The error is logged; a supervisor starts
  * another process.
  *
- * @param last final cleanup
+ * @param last called before the process exits
  */
 export function endOnUncaught(log: ServiceLog, last: () => void = () => undefined): void {
   process.stdout.removeAllListeners('error');

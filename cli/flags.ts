@@ -36,7 +36,7 @@ export function settingsOf(flags: ServerFlags): Settings {
 
 /**
  * Like `settingsOf`, for commands that read a server's files. If no file is named and the current folder has no
- * manifest, uses the files of the server running on the data directory (such as the demo's).
+ * manifest, takes the files of the server that uses the data directory (such as the demo's).
  *
  * @throws StartProblem
  */
@@ -64,14 +64,14 @@ function namesFiles({ manifest, policy }: ServerFlags): boolean {
   return Boolean(manifest) || Boolean(policy) || isSet('OSL_MANIFEST') || isSet('OSL_POLICY');
 }
 
-/** Adds the policy next to a named manifest, if no policy is named. */
+/** If a manifest is named but no policy, adds the `policy.yaml` in the manifest's folder. */
 export function besideManifest(flags: ServerFlags): ServerFlags {
   if (flags.manifest === undefined || flags.policy !== undefined || isSet('OSL_POLICY')) return flags;
   return { ...flags, policy: join(dirname(flags.manifest), 'policy.yaml') };
 }
 
 /**
- * The flag for a setting, with the argument, description and values from the settings table.
+ * Returns the option for a setting, with the argument, description and values from the settings table.
  *
  * @param initial default, if it differs from the setting's
  */
@@ -79,7 +79,7 @@ export function settingOption(name: SettingName, initial = SETTINGS[name].defaul
   return optionOf(name, ` (${name}${initial === null ? '' : `; default ${initial}`})`);
 }
 
-/** `settingOption` for a setting whose environment variable commander reads itself. */
+/** Like `settingOption`, but commander itself reads the environment variable. */
 export function environmentOption(name: SettingName): Option {
   return optionOf(name, '').env(name);
 }

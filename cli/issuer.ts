@@ -16,7 +16,7 @@ interface TokenRequest {
   readonly chain?: readonly string[];
   readonly aclRoles?: readonly string[];
   readonly roles?: readonly string[];
-  /** True: if `roles` is missing, the token claims the admin roles that the policy gives to the subject. */
+  /** True to claim the admin roles that the policy gives to the subject, if `roles` is missing. */
   readonly admin?: boolean;
   /** Lifetime in seconds; default 300. */
   readonly ttl?: number;
@@ -35,12 +35,12 @@ export interface DevelopmentIssuer {
   readonly subjects: readonly string[];
   /** True if the server also accepts tokens from other issuers. */
   readonly besideIssuers: boolean;
-  /** @throws Failure for a subject that the policy does not declare */
+  /** @throws Failure if the policy does not declare a subject of the chain, or the token would be too large */
   mint(request: TokenRequest): Promise<IssuedToken>;
 }
 
 /**
- * Issuer that uses the key in the data directory and the policy's YAML.
+ * Opens an issuer that signs tokens with the key in the data directory for the subjects in the policy's YAML.
  *
  * @param policyFile overrides the policy of the running server
  * @throws Failure, StartProblem, ManifestProblems

@@ -28,7 +28,7 @@ export interface UndeliveredEvent {
   /** Time at which the entry was added to the outbox, RFC 3339. */
   readonly created: string;
   readonly attempts: number;
-  /** Time of the next attempt, RFC 3339; null if it can be made now, or if the entry is dead. */
+  /** Time of the next attempt, RFC 3339; null if it can be made now, or if the entry is dead (given up). */
   readonly next: string | null;
   readonly reason: string | null;
   readonly event: unknown;

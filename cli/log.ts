@@ -10,7 +10,7 @@ type Level = SettingValue<'OSL_LOG_LEVEL'>;
 const LEVELS = SETTINGS.OSL_LOG_LEVEL.type.words;
 type LogFields = Readonly<Record<string, unknown>>;
 
-/** Shared by all logs of this process, because a reload may change it. */
+/** Current level, shared by all logs of this process so that a reload changes it for all of them. */
 let level: Level = 'warn';
 
 /**
@@ -32,7 +32,7 @@ export function operatorLog(): ServiceLog {
   return Object.freeze({ info: at('info'), warn: at('warn'), error: at('error') });
 }
 
-/** Rereads the level on reload if it is in a file; a process's environment does not change. */
+/** Returns the part of a reload that rereads the level's file; none without a file, as environments do not change. */
 export function logLevelPart(): readonly ReloadPart[] {
   if (!isSet('OSL_LOG_LEVEL_FILE')) return [];
   const prepare = () => {

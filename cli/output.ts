@@ -5,7 +5,7 @@ export function print(text: string): void {
 /** Moves the cursor home and clears the terminal. */
 export const CLEAR = '\u001b[H\u001b[2J';
 
-/** Prints to standard error anything that is not part of the answer. */
+/** Prints to standard error a text that is not part of the answer. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }

@@ -98,7 +98,7 @@ class StandardOutput extends ByteWriter {
 
 export interface ParquetField {
   readonly name: string;
-  /** Schema of the element itself, followed by its nested elements. */
+  /** Schema element of the column, followed by the elements nested in it. */
   readonly schema: readonly SchemaElement[];
   /** Returns the value in a row as the Parquet writer expects it; null for NULL. */
   readonly value: (data: Data, row: number) => unknown;

@@ -15,7 +15,7 @@ Examples:
 type Load = () => Promise<(root: Command) => void>;
 
 /**
- * Commands by topic, with their descriptions. Each command is loaded on demand, because loading all takes far longer.
+ * Commands by topic, with their descriptions. Each command is loaded on demand, because loading all of them is slow.
  */
 // biome-ignore format: one command a line
 const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly [name: string, description: string, load: Load])[]])[] = [
@@ -82,11 +82,11 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
 const LISTING: ReadonlySet<string> = new Set(['', '-h', '--help', '-V', '--version']);
 
 /**
- * Builds the command line with all commands, arguments and flags.
+ * Builds the command line with the arguments and flags of its commands.
  *
  * @param formatError formats errors of the command line; null for commander's format
- * @param asked first argument: only this command is loaded, and none for the list of commands; null or an unknown
- * command loads all
+ * @param asked first argument. Only this command is loaded, and none if it asks for the list of commands or the
+ * version. All are loaded if it is null or not a command
  */
 export async function program(
   formatError: ((text: string) => string) | null = null,

@@ -5,9 +5,9 @@ import { print, type ReplyFields, visible } from './output.js';
 import { widthOf } from './table.js';
 
 /**
- * Body of a response; printed unchanged with `--json`.
+ * Returns the body of a response; with `json`, prints the response unchanged.
  *
- * @param text the query, which an error may point into
+ * @param text the query, which is shown with the position of an error
  * @throws Failure if the server refused
  */
 export function bodyOf(reply: HttpReply, json: boolean | undefined, text = ''): ReplyFields {
@@ -18,7 +18,7 @@ export function bodyOf(reply: HttpReply, json: boolean | undefined, text = ''): 
 
 export class ServerRefusal extends Failure {
   readonly status: number;
-  /** Value of `Retry-After`; null if the server did not send it. */
+  /** Value of `Retry-After` in seconds; null if the server did not send it. */
   readonly retryAfterSeconds: number | null;
 
   constructor({ body, status, retryAfterSeconds }: HttpReply, text: string) {

@@ -28,7 +28,10 @@ export interface RowSecurityFlags extends ServerFlags {
   readonly urlFile?: string;
 }
 
-/** Compares, writes or drops the row-security policies of each connector configured to have them. @throws Failure */
+/**
+ * Compares, prints, writes or drops the row-security policies of each connector that is configured to have them.
+ * @throws Failure
+ */
 export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
   const settings = settingsOfModel(flags);
   await ready();

@@ -7,7 +7,7 @@ import { CODES, type Diagnostic } from '../src/model/manifest/index.js';
 const NAMES: ReadonlyMap<string, string> = new Map(Object.entries(CODES).map(([name, code]) => [code, name]));
 
 /**
- * SARIF 2.1.0 log of one run. Lines and columns are one-based, columns count UTF-16 code units, and ends are
+ * Returns a SARIF 2.1.0 log of one run. Lines and columns are one-based, columns count UTF-16 code units, and ends are
  * exclusive. Files below the current folder have relative URIs.
  */
 export function sarifLog(diagnostics: readonly Diagnostic[]) {
@@ -18,7 +18,7 @@ export function sarifLog(diagnostics: readonly Diagnostic[]) {
   );
 }
 
-/** SARIF 2.1.0 log of one run with these `reportingDescriptor`s and `result`s. */
+/** Returns a SARIF 2.1.0 log of one run with these `reportingDescriptor`s and `result`s. */
 export function sarifRun(rules: readonly object[], results: readonly object[]) {
   const driver = { name: 'osl', version: version(), semanticVersion: version(), rules };
   return {
@@ -38,7 +38,7 @@ interface LogicalFinding {
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** Result about an object that is not in a file. The fingerprint does not depend on the wording. */
+/** Creates a result about an object that is not in a file. The fingerprint does not depend on the wording. */
 export function logicalResult({ code, index, level, text, place, properties }: LogicalFinding) {
   return {
     ruleId: code,

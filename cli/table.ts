@@ -130,7 +130,7 @@ export function cutTo(text: string, width: number, more: string): string {
 }
 
 /**
- * Returns the grapheme segmenter, created on first use because creating it takes longer than printing a small answer.
+ * Returns the grapheme segmenter, created on first use because creating it takes longer than printing a short answer.
  */
 function graphemes(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
@@ -158,7 +158,7 @@ interface CsvColumn {
 /**
  * Formats RFC 4180 CSV with a header line. NULL is an empty field and empty text is `""`, as in Postgres. Because cells
  * may come from an attacker, text that a spreadsheet would evaluate is prefixed with an apostrophe, and control
- * characters are escaped; `exact` turns off both.
+ * characters other than tabs and line breaks are escaped; `exact` turns off both.
  */
 export function formatCsv(
   columns: readonly CsvColumn[],
@@ -177,7 +177,10 @@ function field(cell: TableCell, isExact: boolean): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Start of a formula in any spreadsheet, possibly after whitespace, including full-width characters. */
+/**
+ * Start of a text that a spreadsheet may evaluate: a formula sign (also full-width), possibly after whitespace, or a
+ * tab or line break.
+ */
 const FORMULA = /^[\s\u0000-\u001f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|^[\t\r\n]/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 

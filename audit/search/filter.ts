@@ -63,8 +63,8 @@ export function matches(record: AuditRecord, filter: AuditFilter): boolean {
 }
 
 /**
- * Returns the decision that a record reports. Of outcomes, only denials count: older versions repeated the decision in
- * the outcomes that were added after a restart.
+ * Returns the decision that a record reports, or null. The decision of an outcome counts only if it is a denial: older
+ * versions repeated the decision in the outcomes that were added after a restart.
  */
 export function decisionIn({ kind, decision }: AuditRecord): AuditDecision | null {
   return kind === 'outcome' && decision !== 'deny' ? null : decision;

@@ -101,7 +101,7 @@ async function startOf(dir: string): Promise<RecoverBase> {
 
 /**
  * Returns the log state after the newest indexed segment that a signed tree of `size` records covers; null if there is
- * no such segment or an earlier one is missing.
+ * no such segment, or if a segment is missing.
  */
 export async function newestIndexedBase(
   dir: string,

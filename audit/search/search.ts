@@ -70,7 +70,7 @@ function recordsOf({ bytes, starts, end }: FrameRun): readonly AuditRecord[] {
   });
 }
 
-/** A match in a backward search, or null to report the position reached without a match. */
+/** Step of a backward search: a match, or, if `record` is null, only the position reached. */
 export interface SearchStep {
   readonly seq: number;
   readonly record: AuditRecord | null;

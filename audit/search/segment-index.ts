@@ -37,7 +37,7 @@ export interface IndexBlock {
   readonly at: number;
   /** Seq of the first record in the block. */
   readonly seq: number;
-  /** Earliest and latest time; not those of the first and last record, because the clock may run backwards. */
+  /** Earliest and latest time in the block, not that of the first and last record: the clock may run backwards. */
   readonly since: string;
   readonly until: string;
   /** First four bytes of the hash of each request id, base64; absent in indexes of older versions. */
@@ -74,7 +74,7 @@ function requestsText(hashes: ReadonlySet<number>): string {
 export type Postings = readonly (readonly [name: string, blocks: readonly number[]])[];
 
 const BLOCK_RECORDS = 512;
-/** Name under which blocks with shortened object lists are listed. */
+/** Key in `objects` that lists the blocks with shortened object lists. */
 export const OMITTED = '*';
 
 /** Name of a segment's index file, which may be deleted at any time. */
@@ -86,7 +86,7 @@ export function indexName(segment: number): string {
  * Builds the index of a complete segment.
  *
  * @param before log state before the segment
- * @param open allowed decisions before the segment that have no outcome there
+ * @param open allowed decisions before the segment that have no outcome before it
  * @returns null if the segment is invalid or does not follow `before`
  */
 export function buildIndex(

@@ -175,7 +175,7 @@ const SEARCH_PAGE = 2_000;
 /** Sort key of the last row that was read. */
 type SearchCursor = readonly [ts: string, writer: string, seq: string];
 
-/** Yields matching records of all writers, earliest first. Rows found by an index are checked again. */
+/** Yields matching records of all writers, earliest first. Rows that the SQL conditions select are checked again. */
 export async function* searchTable(
   session: TableSession,
   filter: AuditFilter,
@@ -198,8 +198,8 @@ export async function* searchTable(
 }
 
 /**
- * Returns the newest matching records of a tenant before `from`. Stops after about `ms` even with fewer than `most`
- * records; `next` is null if there are no more.
+ * Returns the newest matching records of a tenant before `from` (null: the newest of all). Stops after about `ms` even
+ * with fewer than `most` records. `next` is the position at which to continue; null if there are no more records.
  */
 export async function newestInTable(
   session: TableSession,
@@ -232,7 +232,7 @@ const NEWEST: SearchCursor = ['~', '~', '9223372036854775807'];
 /** Page size; small, because most requests need few records. */
 const NEWEST_PAGE = 500;
 
-/** Returns the newest records of one writer, or of all if it is null, in ascending order. */
+/** Returns the newest records in ascending order: those of one writer, or of all writers if `writer` is null. */
 export async function tailTable(
   session: TableSession,
   count: number,
@@ -260,7 +260,7 @@ export async function recordsAfter(
   return rows.map(recordIn);
 }
 
-/** Announces a read access for a gateway to record. @throws if that fails; then nothing should be read */
+/** Announces a read access for a gateway to record. @throws if that fails, in which case nothing should be read */
 export async function announceTableRead(session: TableSession, reading: AuditReadEvent): Promise<void> {
   await session.query('INSERT INTO osl_audit.reading (id, reading) VALUES ($1, $2)', [
     randomUUID(),

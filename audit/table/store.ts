@@ -35,7 +35,7 @@ import {
 
 export interface TableOptions {
   readonly url: TableUrl;
-  /** Directory that stores the keys of the fingerprints. */
+  /** Directory that stores the HMAC keys for fingerprints. */
   readonly dir: string;
   readonly segmentBytes: number;
   /** Statement timeout, ms. */
@@ -162,7 +162,7 @@ export class TableStore implements LogStore {
     }
   }
 
-  /** Returns the state before the newest segment whose predecessors a checkpoint covers, from its row. */
+  /** Returns the log state in the row of the newest segment before which a checkpoint covers all records. */
   async #base(session: TableSession, signer: Signer): Promise<RecoverBase> {
     const [row] = await session.query(
       `SELECT segment, first_seq, chain, frontier, unanswered,
@@ -179,7 +179,7 @@ export class TableStore implements LogStore {
   }
 }
 
-/** Mutable state shared with the current segment. */
+/** Mutable state shared by the store and its segments. */
 interface LogState {
   /** Newest epoch started by this process. */
   epoch: number;
@@ -367,7 +367,7 @@ function tableNotes(session: TableSession, writer: string): NoteStore {
   };
 }
 
-/** Returns the queue of reads. Of several gateways, only the one with the advisory lock records them. */
+/** Returns the queue of announced reads. Of several gateways, only the one with the advisory lock records them. */
 function tableReadings(connected: () => TableSession): ReadingQueue {
   const recorders = new WeakSet<TableSession>();
   const records = async (session: TableSession): Promise<boolean> => {

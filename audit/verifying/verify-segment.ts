@@ -24,7 +24,7 @@ export interface VerifiedSegment {
   readonly pieces: readonly SubtreeRun[];
   /** Ids of requests whose last decision or outcome in this segment is an allowed decision. */
   readonly opened: readonly string[];
-  /** Requests with an outcome in this segment, one per line: a single string is cheap to pass between threads. */
+  /** Ids of requests with an outcome here, one per line: a single string is cheap to pass between threads. */
   readonly closed: string;
   /** Like `closed`, for outcomes that `CANONICAL` does not match; these ids may contain newlines. */
   readonly closedOdd: readonly string[];
@@ -109,7 +109,7 @@ class Records {
     this.#seq = firstSeq;
   }
 
-  /** True if the record in [start, end) is canonical and belongs at this position. */
+  /** Registers the record in [start, end). Returns false unless it is canonical and belongs at this position. */
   take(bytes: Buffer, start: number, end: number): boolean {
     const match = CANONICAL.exec(bytes.toString('latin1', start, end));
     if (match === null) return this.#parse(bytes.subarray(start, end));
@@ -156,7 +156,7 @@ class Records {
 function objectIn(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
-    // null, or an object whose members stay unknown
+    // The value is null or an object, whose members are still `unknown`.
     return typeof value === 'object' ? (value as Record<string, unknown> | null) : null;
   } catch {
     return null;

@@ -6,7 +6,7 @@ import { StartProblem } from '../../src/base/start-problem.js';
 import { connectTable, type TableSession, type TableUrl } from '../table/index.js';
 import { nameOf, WITNESS_MS, type Witness, type WitnessedCheckpoint } from './witness.js';
 
-/** Sends each checkpoint to a webhook. Its operator can pass the stored notes to `osl audit verify --anchor`. */
+/** Sends each checkpoint to a webhook, whose operator can pass the stored notes to `osl audit verify --anchor`. */
 export function webhookWitness(url: string, secret: string | null): Witness {
   return {
     name: new URL(url).origin,

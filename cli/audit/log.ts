@@ -130,7 +130,7 @@ export async function chainName(chain: LogSource): Promise<string | null> {
   return key === null ? null : nameOfKey(key);
 }
 
-/** Returns the notes stored by a witness. @throws Failure if it has none or cannot be queried (webhook) */
+/** Returns the notes stored by a witness. @throws Failure if it stores none or cannot be queried (webhook) */
 export async function witnessedNotes(place: string): Promise<readonly string[]> {
   const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
   const witness = witnessAt(at, process.env, readSetting('OSL_AUDIT_WITNESS_SECRET'));

@@ -157,7 +157,7 @@ function queryOf(flags: SearchFlags): AuditQuery {
 const AGO = /^(\d{1,6})(s|m|h|d)$/;
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Parses `2026-01-31`, `2026-01-31T12:00:00Z` or an age such as `90m` to RFC 3339. @throws Failure */
+/** Converts `2026-01-31`, `2026-01-31T12:00:00Z` or an age such as `90m` to RFC 3339. @throws Failure */
 export function parseTime(flag: string, text: string): string {
   const [, count, unit] = AGO.exec(text) ?? [];
   const ago =
@@ -330,7 +330,7 @@ function shownObject(object: string, named: NamedObjects): string {
   return name === undefined ? object.replace('osl.entities.', '') : `undeclared:${name}`;
 }
 
-/** Formats the number of rows, or for an event that counts requests, their number by status if recorded. */
+/** Formats the number of rows; for an event, the number of requests that it counts, by status if recorded. */
 function amount({ kind, rows, detail }: AuditRecord): string {
   if (rows === null) return '';
   if (kind !== 'event') return `${rows} rows`;

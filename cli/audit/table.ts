@@ -50,7 +50,7 @@ const STATEMENT_MS = 600_000;
 const POLL_MS = 200;
 
 /**
- * Opens the log in a table while `work` runs.
+ * Opens the log in Postgres tables, runs `work` with it, and closes the connection.
  *
  * @param keyDirs directories with fingerprint keys of the writers on this machine
  * @throws Failure

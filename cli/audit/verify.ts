@@ -106,7 +106,7 @@ interface ChainResult {
   readonly stale: boolean;
 }
 
-/** Returns the result as JSON: the first chain's fields at top level, any other chains in `workers`. */
+/** Returns the result as JSON: the fields of the first chain, the others in `workers`, absent ones in `missing`. */
 function jsonOf([own, ...workers]: readonly ChainResult[], missing: readonly string[]): object {
   const told = (chain: ChainResult | undefined) => ({
     dir: chain?.dir,

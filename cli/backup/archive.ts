@@ -27,7 +27,7 @@ export class ChangedDuringCopy extends Error {
   override readonly name = 'Changed';
 }
 
-/** Writes a backup. Files written by an attempt that is repeated are removed from it again. */
+/** Writes a backup. Before an attempt is repeated, the files that it wrote are removed from the archive. */
 export class BackupWriter {
   readonly #tar: TarWriter;
   #sums: string[] = [];
@@ -111,7 +111,7 @@ export interface WholeBackup {
   readonly sums: ReadonlyMap<string, string>;
 }
 
-/** Reads a backup to its end. @throws TarDamaged if any byte differs from what was written */
+/** Reads a backup to its end and verifies it. @throws TarDamaged if any byte differs from what was written */
 export async function checkBackup(
   file: FileHandle,
   hashed: (part: TarPart) => Promise<string>,

@@ -116,8 +116,8 @@ async function writeBackup(
 }
 
 /**
- * Copy method for each entry of the data directory, in the order of copying (`still`: databases, each copied until
- * nothing changes meanwhile). The audit log comes last because it describes the others.
+ * Copy method for each entry of the data directory, in the order of copying (`still`: databases, each copied again
+ * until nothing changes during the copy). The audit log comes last because it describes the others.
  */
 const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' | 'audit'])[] = [
   ['keys', 'files'],
@@ -154,7 +154,7 @@ async function writeParts(
     if (!existsSync(from) || (name === 'keys' && !withKeys)) continue;
     await backup.retryWhileChanging(deadline, async () => {
       if (how === 'file') await copyOne(from, name, backup);
-      // `head` names a version that already exists, so copying it first ensures that its version is copied.
+      // `head` names an existing version: copying `head` first ensures that the backup contains that version.
       else if (how === 'files') await copyFiles(from, name, backup, ['head']);
       else if (how === 'audit') await copyAudit(from, withKeys, backup);
     });

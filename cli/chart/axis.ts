@@ -27,7 +27,7 @@ export function numberAxis(values: readonly number[], format: MetricFormat | nul
   return { from: first * step, to: last * step, ticks };
 }
 
-/** Returns the range of any number of values (`Math.min` has a limit); Infinity and -Infinity for none. */
+/** Returns the minimum and maximum, without the argument limit of `Math.min`; Infinity and -Infinity for no values. */
 export function rangeOf(values: Iterable<number>): readonly [least: number, most: number] {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
@@ -45,7 +45,7 @@ function spread(values: readonly number[]): readonly [number, number] {
   return halved(most - room, most + room);
 }
 
-/** Clamps both values so that their difference is finite too. */
+/** Clamps both values to a range in which their difference is finite. */
 function halved(least: number, most: number): readonly [number, number] {
   const bound = Number.MAX_VALUE / 8;
   return [Math.max(least, -bound), Math.min(most, bound)];
@@ -201,7 +201,7 @@ function below(along: Axis, columns: number, gutter: number, glyphs: Glyphs): re
 
 interface PlacedTick {
   readonly column: number;
-  /** Column of the plot in which the label's text starts. */
+  /** Column of the plot at which the label's text starts. */
   readonly start: number;
   readonly text: string;
 }

@@ -116,7 +116,7 @@ export interface Glyphs {
   readonly tickLeft: string;
   /** Block characters for the end of a bar that grows to the right, from the narrowest to the full block. */
   readonly bar: readonly string[];
-  /** The same for a bar that grows to the left. */
+  /** Block characters for the end of a bar that grows to the left, in the same order. */
   readonly barLeft: readonly string[];
   readonly more: string;
 }

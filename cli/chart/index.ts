@@ -98,7 +98,7 @@ function keptRows({ values }: MeasureColumn): readonly number[] {
   return rows.sort(bySize).slice(0, MOST_BARS);
 }
 
-/** Number and range of the omitted rows. No sum, because it would be meaningless for averages. */
+/** Number of omitted rows and range of their values. No sum, because it would be meaningless for averages. */
 function othersText({ values, format }: MeasureColumn, rows: readonly number[]): string {
   const count = rows.length === 1 ? '1 other' : `${rows.length} others`;
   const [least, most] = rangeOf(rows.flatMap((row) => values[row] ?? []));

@@ -158,7 +158,7 @@ function labelOf(row: AnswerBody['rows'][number], columns: readonly ChartColumn[
   return columns.map(({ name }) => cellOf(row[name]) ?? NULL_TEXT).join(' / ');
 }
 
-/** Nearest double; null for NULL, NaN, infinities, and masked text. */
+/** Nearest double; null for NULL, NaN, infinities, and text that is not a number, such as a masked value. */
 function numberOf(value: unknown): number | null {
   if (typeof value !== 'number' && typeof value !== 'string') return null;
   const number = value === '' ? Number.NaN : Number(value);

@@ -72,7 +72,7 @@ export function addKeys(program: Command): void {
     .action(async (flags) => runShowKeys(flags));
 }
 
-/** File name of the exchange key, stored next to the other two unless OSL_EXCHANGE_KEY names another file. */
+/** File name of the exchange key, next to the signing and masking keys unless OSL_EXCHANGE_KEY names another file. */
 const EXCHANGE = 'exchange.pem';
 
 function runMakeKeys(given: string, { from }: { readonly from?: string }): void {

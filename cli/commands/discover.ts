@@ -96,7 +96,7 @@ async function ofManifest(flags: DiscoverFlags): Promise<DiscoveredTables> {
   }
 }
 
-/** Surveys databases without system credentials, whose ordinary connection may also read the catalog. */
+/** Surveys the databases without system credentials over their ordinary connection, which may also read the catalog. */
 async function surveysOf({ connectors }: Manifest): Promise<ReadonlyMap<string, Survey>> {
   const { surveyPostgres } = await import('../../src/engine/index.js');
   const { urlVariable } = await import('../../src/model/manifest/index.js');

@@ -198,7 +198,7 @@ async function servedManifest(settings: Settings): Promise<Manifest> {
   return (await loadServed(settings)).manifest;
 }
 
-/** Limits of one import. Text is measured in UTF-16 code units. */
+/** Limits of one import: number of files, total size in bytes, and depth of nested folders. */
 const MOST_FILES = 2000;
 const MOST_TEXT = 64 * 1024 * 1024;
 const DEEPEST = 20;
@@ -212,7 +212,10 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'dbt_modules',
 ]);
 
-/** Reads the files in `paths`, and YAML files below folders, sorted by name. Links are not followed. */
+/**
+ * Reads the files in `paths` and, in order of name, the YAML files in folders and their subfolders. Links inside
+ * folders are skipped.
+ */
 export async function readSources(
   paths: readonly string[],
   format: ModelFormat,
@@ -259,7 +262,7 @@ function isConfiguration(path: string, format: ModelFormat): boolean {
   return format === 'dbt' && own.test(basename(path));
 }
 
-/** Writes all files or none, and never overwrites existing ones. */
+/** Writes new files. If any of them exists, throws before writing the first; existing files are never overwritten. */
 export async function writeNew(files: readonly (readonly [string, string])[]): Promise<void> {
   for (const [file] of files)
     if (existsSync(file)) throw usage(`${visible(file)} exists, and is not overwritten`);

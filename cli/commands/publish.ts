@@ -95,7 +95,7 @@ async function changeOf(file: string | undefined, flags: PublishFlags): Promise<
   return only;
 }
 
-/** Returns `base_version`: the given version, otherwise the one being served. Drafts have none. */
+/** Returns `base_version`: the given version, otherwise the version being served. Drafts have no base version. */
 async function baseOf(
   { baseVersion, draft }: PublishFlags,
   url: string,

@@ -179,7 +179,7 @@ interface OutputOptions {
 
 type WrittenAnswer = Pick<AnswerBody, 'truncated' | 'receipt'>;
 
-/** Runs a query and writes the answer; `say` prints messages for the user. */
+/** Runs a query and writes the answer. Table and Markdown output goes through `say`, which prints a text. */
 type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => Promise<WrittenAnswer>;
 
 /** Loads the writer for a format. A writer used repeatedly prints a CSV header only once. */

@@ -56,7 +56,10 @@ export function sessionsText({ sessions }: ReplyFields, now = Date.now()): strin
 
 const MOST_SHAPE = 80;
 
-/** Prints the limits of one delegation chain, or of every chain that has a session or a running request. */
+/**
+ * Prints the use of limits by the delegation chain `--of`, otherwise by every chain that has a session or a running
+ * request. With `--json`, prints the server's reply for `--of`, or for no chain.
+ */
 async function runLimits(flags: PsFlags): Promise<void> {
   const { url, token } = adminAccess(flags);
   const read = async (path: string, json?: true): Promise<ReplyFields> =>

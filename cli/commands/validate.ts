@@ -123,7 +123,7 @@ async function runDiff(proposed: string, flags: ServerFlags): Promise<void> {
   if (!judgement.ok) process.exitCode = EXIT.usage;
 }
 
-/** Tells policies from manifests: only a policy has roles, and only a manifest has entities. */
+/** True for a policy: only policies have roles or subjects, and only manifests have entities or connectors. */
 function isPolicy(document: unknown): boolean {
   const { roles, subjects, entities, connectors } = fieldsOf(document);
   return (roles ?? subjects) !== undefined && (entities ?? connectors) === undefined;

@@ -31,7 +31,7 @@ const DUTY: readonly LicenseClass[] = ['permissive', 'other', 'unknown', 'copyle
 interface LicenseTerm {
   readonly text: string;
   readonly class: LicenseClass;
-  /** True for a chain of OR, which needs parentheses inside AND. */
+  /** True if the term is joined by OR and so needs parentheses inside AND. */
   readonly loose: boolean;
 }
 
@@ -114,7 +114,7 @@ function classOf(id: string): LicenseClass {
   return COPYLEFT.test(id) ? 'copyleft' : 'other';
 }
 
-/** Common spellings, in lower case. */
+/** Maps common spellings, in lower case, to SPDX identifiers. */
 const SPELLINGS: ReadonlyMap<string, string> = new Map([
   ...['MIT', 'MIT-0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'MPL-2.0', 'CC0-1.0'].map(
     (id): [string, string] => [id.toLowerCase(), id],

@@ -49,7 +49,7 @@ export async function loadDemo(
   onProgress: OnProgress = () => {},
 ): Promise<boolean> {
   const loaded = await system.transaction(async (tx) => {
-    // Two processes may start at the same time. The number is arbitrary.
+    // Serializes processes that start at the same time. The number is arbitrary.
     await tx.query(sql`select pg_catalog.pg_advisory_xact_lock(7308604875124592713)`);
     if (await isLoaded(tx, chain.fingerprint)) return false;
     await dropOlder(tx);
@@ -63,7 +63,7 @@ export async function loadDemo(
   return loaded;
 }
 
-/** Rows per COPY: small enough for the progress bar to move. */
+/** Rows per COPY, small enough for the progress bar to move steadily. */
 const BATCH = 200;
 
 async function copyAll(

@@ -38,7 +38,7 @@ export function peopleIn(packageJson: unknown): readonly PackageCredit[] {
 const LONGEST = 300;
 const ADDRESS = /[^\s<>()@,;]+@[^\s<>()@,;]+\.[^\s<>()@,;]+/;
 
-/** Parses `Name <email> (url)`, or an object with these members; null with neither name nor email. */
+/** Parses `Name <email> (url)`, or an object with these members; null if name and email are both missing. */
 export function personOf(entry: unknown): Person | null {
   const object = asObject(entry);
   const text = object === null ? asText(entry) : textAt(object, 'name');
@@ -74,8 +74,8 @@ function linkOf(url: string | null): string | null {
 /**
  * People and credits of all packages. A person is identified by name and address, ignoring case.
  *
- * Ids are numbered in the order of the lock file: with a hash of the address, readers without access could confirm a
- * guess.
+ * Ids are numbered in the order of the lock file. A hash of the address would let readers without access to it confirm
+ * a guess.
  */
 export function creditsOf(
   named: readonly (readonly [packagePath: string, people: readonly PackageCredit[]])[],
@@ -98,7 +98,7 @@ export function creditsOf(
   return { people: [...people.values()], credits: [...credits.values()] };
 }
 
-/** An object in JSON from third parties: the readers below give null for a value of an unexpected type. */
+/** A JSON object from third parties. The functions below treat a value of an unexpected type as missing. */
 type UncheckedObject = Readonly<Record<string, unknown>>;
 
 export function objectAt(value: unknown, key: string): UncheckedObject | null {
@@ -195,8 +195,8 @@ async function packageJsonIn(folder: string): Promise<UncheckedObject> {
 }
 
 /**
- * The license stated in `license`, as text or `{type}`, or in the older list `licenses`, from which the user may
- * choose one.
+ * The license stated in `license`, as text or `{type}`, and in the older list `licenses`. Several are joined by OR,
+ * because the user may choose one; null if none is stated.
  */
 function statedLicense(json: UncheckedObject): string | null {
   const licenses = [...listAt(json, 'license'), ...listAt(json, 'licenses')];
@@ -243,8 +243,8 @@ interface Size {
 }
 
 /**
- * Size of regular files below `folder`. `node_modules` (other packages) and symbolic links are skipped; a linked folder
- * has size 0.
+ * Total size and number of the regular files below `folder`, without symbolic links and directories named
+ * `node_modules` (other packages). Both are 0 if `folder` itself is a link.
  */
 async function sizeOf(folder: string): Promise<Size> {
   return (await lstat(folder)).isDirectory() ? sizeIn(folder) : { bytes: 0, files: 0 };
@@ -271,7 +271,7 @@ const KINDS: readonly (readonly [RegExp, DocumentRow['kind']])[] = [
   [/^(changelog|changes|history)(\.(md|markdown|txt|rst))?$/i, 'changelog'],
 ];
 
-/** README and CHANGELOG of a package; none if the folder is a symbolic link. */
+/** README and CHANGELOG of a package; empty if the folder is a symbolic link. */
 async function documentsIn(folder: string, packagePath: string): Promise<readonly DocumentRow[]> {
   if (!(await lstat(folder)).isDirectory()) return [];
   const documents: DocumentRow[] = [];
@@ -294,7 +294,7 @@ async function documentsIn(folder: string, packagePath: string): Promise<readonl
 /** Maximum size of a document in bytes. The largest README that we found on npm is 300 KiB. */
 const LARGEST_DOCUMENT = 1024 * 1024;
 
-/** Reads the first 1 MiB, without NUL, which Postgres cannot store. */
+/** Reads at most `LARGEST_DOCUMENT` bytes, without NUL, which Postgres cannot store. */
 async function textOf(file: string): Promise<string> {
   const handle = await open(file, 'r');
   try {
@@ -317,7 +317,7 @@ export interface LockEntry {
 
 export interface Lock {
   readonly fingerprint: string;
-  /** Sorted by path, without the root and workspace folders. */
+  /** Entries sorted by path, without those of the root and workspace folders. */
   readonly entries: readonly LockEntry[];
 }
 
@@ -355,7 +355,7 @@ async function lockText(root: string): Promise<string> {
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
- * Fingerprint of an installation. Includes npm's copy of the lock file, which lists the packages actually installed;
+ * Fingerprint of an installation. Includes npm's copy of the lock file, which lists the packages actually installed:
  * they depend on `--omit=dev` and the platform.
  */
 async function fingerprintOf(root: string, lock: string): Promise<string> {

@@ -1,6 +1,6 @@
 import { sql, sqlText } from '../../src/base/sql.js';
 
-/** Comment that marks our schema; a schema `supply` without it belongs to someone else and is never touched. */
+/** Comment that marks the demo's schema; a schema `supply` without it belongs to someone else and is never touched. */
 export const SCHEMA_COMMENT = 'OSL Gateway demo: made from package-lock.json, dropped when that changes';
 
 export const CREATE_TABLES = sql`
@@ -126,7 +126,7 @@ export interface PackageRow {
   readonly license_class: LicenseClass;
   readonly dev: boolean;
   readonly optional: boolean;
-  /** Size without symbolic links and directories named node_modules. */
+  /** Size in bytes, without symbolic links and directories named node_modules. */
   readonly install_bytes: number;
   readonly file_count: number;
   readonly has_types: boolean;
@@ -163,7 +163,7 @@ export interface CreditRow {
 export type CreditRole = 'author' | 'maintainer' | 'contributor';
 
 export interface DocumentRow {
-  /** `path#file`. */
+  /** Path of the package and name of the file, such as `node_modules/ajv#README.md`. */
   readonly id: string;
   readonly package_path: string;
   readonly kind: 'readme' | 'changelog';

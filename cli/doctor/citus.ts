@@ -44,7 +44,7 @@ export async function citusFindings(
   ];
 }
 
-/** Reports the roles whose row filters do not compare the distribution column with values, by entity. */
+/** Reports, by distributed entity, the roles whose row filters do not limit the distribution column to values. */
 function filterFindings(
   about: string,
   connector: Connector,
@@ -84,7 +84,7 @@ async function counterFindings(about: string, system: Survey['system']): Promise
   return [ok(about, `${multi} of ${single + multi} queries counted by Citus read several shards`)];
 }
 
-/** Advice about a row filter that leaves the distribution column open. */
+/** Advice about a row filter that does not restrict the distribution column. */
 const FILTER_HINT =
   "add a comparison of the distribution column to `rows`, such as `tenant_id = attribute('tenant')`, or distribute the table by the column of the filter";
 
@@ -150,7 +150,7 @@ const CAUSES: Readonly<Record<Cause, { readonly text: string; readonly hint: str
   },
 };
 
-/** Number of queries with the same cause, by entity and subject, such as `orders by user:ada`. */
+/** Number of queries with the same cause, by entity and subject: keys such as `orders by user:ada`. */
 type Counts = Map<string, number>;
 
 /**
@@ -200,7 +200,7 @@ function namesText(counts: Counts): string {
   return `${named.map(([key, n]) => `${key} (${n})`).join(', ')}${more}`;
 }
 
-/** Returns a function that lists the distributed entities of a query that have a `Cause`, with the cause. */
+/** Returns a function that lists the distributed entities of a query that have a `Cause`, each with its cause. */
 function crossingOf(
   connector: Connector,
   layout: CitusLayout,
@@ -220,7 +220,7 @@ function crossingOf(
     });
 }
 
-/** Returns null if each filter of the caller's grants compares `column` with one value. */
+/** Returns null if each filter of the caller's grants compares `column` with constants or attributes with one value. */
 function causeOf(
   chain: readonly string[],
   entity: string,
@@ -244,7 +244,7 @@ function causeOf(
   return filters.every(isSingle) ? null : 'several_values';
 }
 
-/** `Citus: 3 tables distributed by tenant_id; 1 reference table`. */
+/** Formats the layout, such as `Citus: 3 tables distributed by tenant_id; 1 reference table`. */
 export function citusText(layout: CitusLayout): string {
   const columns = distributionColumns(layout).map(({ column, tables }) => {
     const groups = new Set(tables.map((name) => colocationOf(layout, name)));

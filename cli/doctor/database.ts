@@ -33,7 +33,7 @@ export interface Inspection {
 
 /** A table, or a column of it, that is missing or has another type. */
 export interface MissingObject {
-  /** `schema.table` */
+  /** Name of the table: `schema.table`. */
   readonly table: string;
   readonly column: string | null;
   readonly cause: OutOfServiceCause;
@@ -61,7 +61,7 @@ export async function inspectDatabases(model: Model, settings: Settings): Promis
   return { findings, gone };
 }
 
-/** Differences between the manifest and each reachable database. Reads only the system catalog. */
+/** Finds the missing objects of each reachable database, by connector. Reads only the system catalog. */
 export async function findDrift({ manifest }: Pick<Model, 'manifest'>): Promise<Inspection['gone']> {
   const gone = new Map<string, readonly MissingObject[]>();
   for (const connector of manifest.connectors.values()) {
@@ -392,8 +392,8 @@ function driftsOf(
 }
 
 /**
- * True if the declaration fits the database type. Any type may be declared as text, an enum without the word `enum`,
- * and a length may be omitted.
+ * True if the declaration fits the database type. Any type may be declared as text. The word `enum` before the name of
+ * an enum, and a length, may be omitted.
  *
  * @param stored the type in the database, in the notation of `stored` in a manifest
  */

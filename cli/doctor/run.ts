@@ -121,8 +121,8 @@ export function reportFindings(findings: readonly DoctorFinding[], { json }: { r
 const HINT = 'if it is an ordinary word, list it under `exceptions` and run `osl index`';
 
 /**
- * Reports redacted facet values that are probably ordinary words. Reads them with the system credentials; if these do
- * not work, another finding reports it.
+ * Reports redacted facet values that are probably ordinary words. Reads them with the system credentials; another
+ * finding reports credentials that do not work.
  */
 async function wordFindings(manifest: Manifest): Promise<readonly DoctorFinding[]> {
   const findings: DoctorFinding[] = [];
@@ -181,7 +181,7 @@ export function faultySettings(): readonly DoctorFinding[] {
   });
 }
 
-/** Names of secrets, which the operator's files refer to, and of variables used by tests. */
+/** Unknown names that are not reported: secrets that the operator's files refer to, and variables used by tests. */
 const NAMED_ELSEWHERE = /^OSL_TEST_|(_KEY|_SECRET)(_FILE)?$|_SECRET_/;
 
 /** Unknown variables that begin with `OSL_`, most of which are misspelled. */

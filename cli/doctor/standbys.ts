@@ -13,7 +13,7 @@ import type { Settings } from '../../src/service/settings.js';
 import { workersFor } from '../../src/service/workers.js';
 import { type DoctorFinding, fail, failed, ok, warn } from './finding.js';
 
-/** Sessions per worker on a standby besides the pool: shared ones, and one that checks its position. */
+/** Sessions per worker on a standby besides the pool: shared ones, and one to check the standby's position. */
 const MORE_SESSIONS = 5;
 
 /** Findings about standbys. Only `osl doctor` runs these checks; a gateway monitors its standbys instead. */
@@ -34,7 +34,7 @@ async function connectorFindings(
 ): Promise<readonly DoctorFinding[]> {
   const { standbys } = connector;
   if (standbys === null) return [];
-  // Without a URL of the primary, nothing can be compared; the database check reports it.
+  // Without a URL of the primary, nothing can be compared; the database check reports the missing URL.
   const primaryUrl = await connectorUrl(process.env, urlVariable(connector)).catch(() => null);
   if (primaryUrl === null) return [];
   const checked = {

@@ -68,7 +68,7 @@ async function urlOf(
   return { url: answer, source: { kind: 'given', name } };
 }
 
-/** Asks for a password and returns the URL with it; null if the password was not the problem. */
+/** Asks for a password and returns the URL with it; null if the password was not the problem or none was entered. */
 async function withPassword(url: string, fault: string, prompt: Prompt): Promise<string | null> {
   if (!fault.includes('password')) return null;
   const parsed = new URL(url);
@@ -82,9 +82,10 @@ async function withPassword(url: string, fault: string, prompt: Prompt): Promise
 const ROLE = 'osl_reader';
 
 /**
- * Name of the database role to create if the connected role must not be used for serving; otherwise null.
+ * Returns the name of the database role to create: that of `--create-role` or, if the gateway refuses the connected
+ * role, a name given by the user; otherwise null.
  *
- * @throws Failure if a role is needed but must not be created
+ * @throws Failure if the role of `--create-role` exists, or a role is needed and the user cannot be asked
  */
 export async function roleToCreate(
   { survey }: ConnectedDatabase,

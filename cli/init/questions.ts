@@ -96,7 +96,7 @@ function listOf(text: string | undefined): readonly string[] {
     .filter((word) => word !== '');
 }
 
-/** Applies the edits and returns the treatments, or the error in an edit. */
+/** Applies the edits: `a.b` masks a column, `-a.b` clears it. Returns the treatments, or the error in an edit. */
 function edit(
   suggested: Treatments,
   edits: readonly string[],
@@ -181,7 +181,7 @@ export async function askRowFilter(
   return { column, value, refers, others: whole ? 'whole' : 'hidden' };
 }
 
-/** The table that single-column foreign keys on `column` refer to; null unless there is exactly one. */
+/** Returns the target of the single-column foreign keys on `column`; null unless they refer to one table. */
 function referredBy(column: string, candidates: readonly AdoptionCandidate[]): RowRule['refers'] {
   const links = candidates.flatMap((c) => c.foreign_keys).filter((f) => f.columns.join() === column);
   const targets = new Map(links.map(({ references }) => [tableOf(references), references.columns[0] ?? '']));

@@ -27,9 +27,10 @@ const MOST_TRIED = 8;
 const MOST_COLUMNS = 5;
 
 /**
- * Serves the staged files over REST and queries one entity after another until one returns rows.
+ * Serves the staged files over REST and queries one entity after another until an answer has rows. Otherwise returns
+ * the first empty answer.
  *
- * @throws Failure if every query is refused; also errors of `openService`
+ * @throws Failure if every query is refused or the policy grants no entity; also errors of `openService`
  */
 export async function firstAnswer(settings: Settings, subject: string): Promise<FirstAnswer> {
   const open = await openService(settings, operatorLog());

@@ -70,7 +70,7 @@ async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Init
   }
 }
 
-/** @throws Failure if a server is running on the folder, or the user keeps existing files */
+/** @throws Failure if a server uses the folder's data directory, or existing files must not be overwritten */
 async function mayWrite(dir: string, flags: InitFlags, prompt: Prompt): Promise<void> {
   const server = runningServer(dataDirOf(dir));
   if (server !== null)
@@ -193,7 +193,7 @@ async function writeRowPolicies(stage: Stage, { survey }: ConnectedDatabase, rea
   }
 }
 
-/** INVARIANT: runs before the role is dropped, which would drop its policies but leave row security on. */
+/** INVARIANT: runs before the role is dropped, since that drops its policies but leaves row security enabled. */
 async function dropRowPolicies({ survey }: ConnectedDatabase): Promise<void> {
   await survey.system.transaction(async (tx) => {
     for (const statement of clearingScript()) await tx.script(statement);
@@ -232,7 +232,7 @@ interface StageTexts {
 /** Files that are never overwritten, because their content belongs to the user. */
 const KEPT = ['.env.example', 'policy.test.yaml'] as const;
 
-/** Starts writing into `dir`, creating it if necessary. @throws system errors */
+/** Writes the files to a staging folder inside `dir`, creating `dir` if necessary. @throws system errors */
 function openStage(dir: string, dataDir: string, texts: StageTexts): Stage {
   const made = !existsSync(dir);
   mkdirSync(dir, { recursive: true });
@@ -272,7 +272,7 @@ function openStage(dir: string, dataDir: string, texts: StageTexts): Stage {
   };
 }
 
-/** Adds the keys and the log to .gitignore; returns false if nothing had to be added. */
+/** Adds the data directory and `.env` to .gitignore; returns false if nothing was added. */
 function updateGitignore(dir: string, dataDir: string, place: string): boolean {
   const inside = relative(dir, dataDir);
   if (inside.startsWith('..')) return false;
@@ -283,7 +283,7 @@ function updateGitignore(dir: string, dataDir: string, place: string): boolean {
   if (missing.length === 0) return false;
   const start = before === '' || before.endsWith('\n') ? before : `${before}\n`;
   const next = join(place, 'gitignore');
-  if (existsSync(file)) copyFileSync(file, next); // preserves its mode
+  if (existsSync(file)) copyFileSync(file, next); // the copy keeps the file's mode
   const entries = missing.map((line) => (line === inside ? `/${line}/` : line));
   writeFileSync(next, `${start}# keys, audit log and secrets of OSL Gateway\n${entries.join('\n')}\n`);
   renameSync(next, file);

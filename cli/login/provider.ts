@@ -188,7 +188,7 @@ function over(server: string, why: string): Failure {
   return failure(`the login at ${server} is over (${why}): log in anew with \`osl login\``);
 }
 
-/** `exp` of the provider's own token, in seconds; 0 if it has none. */
+/** Returns `exp` of the provider's ID token, in seconds since 1970; 0 if the token has none or cannot be parsed. */
 function endOf(token: string): number {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

@@ -42,13 +42,13 @@ export function removeLogin(server: string): void {
   rmSync(fileOf(server), { force: true });
 }
 
-/** Age in ms beyond which a lock was left behind by a killed process. */
+/** Age in ms beyond which a lock is assumed to be left behind by a killed process. */
 const STALE_MS = 30_000;
 const LOOK_MS = 50;
 
 /**
- * Runs `work` while no other command renews the login at `server`, because some providers end the login if a refresh
- * token is used twice.
+ * Runs `work` under a lock, so that no other command renews the login at `server` meanwhile: some providers end the
+ * login if a refresh token is used twice.
  */
 export async function exclusively<T>(server: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });
@@ -74,7 +74,7 @@ function taken(lock: string): boolean {
   }
 }
 
-/** ms since 1970; now if the lock has just been removed. */
+/** Time at which the lock was created, in ms since 1970; the current time if the lock has just been removed. */
 function madeAt(lock: string): number {
   return statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
 }

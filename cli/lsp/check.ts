@@ -20,7 +20,7 @@ import { statementsOf } from './osql-scope.js';
 
 export interface Project {
   readonly manifestFile: string;
-  /** Path of the policy; null if there is none, in which case only the manifest is checked. */
+  /** Path of the policy; null if there is no policy, in which case only the manifest is checked. */
   readonly policyFile: string | null;
 }
 
@@ -125,8 +125,8 @@ interface QuestionFault {
 const MOST_STATEMENTS = 500;
 
 /**
- * Errors in the queries of an `.osql` file, which are compiled but not run. Access is that of `subject` with all its
- * roles; if `subject` is null, everything is visible.
+ * Returns the errors in the queries of an `.osql` file, which are compiled but not run. Access is that of `subject`
+ * with all its roles; if `subject` is null, everything is visible.
  */
 export function questionFaults(
   text: string,

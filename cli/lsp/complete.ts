@@ -21,7 +21,7 @@ import type { ManifestNames } from './names.js';
 import { columnsIn, isName, type OsqlToken, type Statement, sourcesIn } from './osql-scope.js';
 import type { YamlPlace } from './yaml/place.js';
 
-/** Maximum length of a list. Editors filter it by what is typed, and ask again if it is marked incomplete. */
+/** Maximum number of items. Editors filter the list as the user types, and reload it if it is marked incomplete. */
 const MOST_ITEMS = 1_000;
 
 export interface Completion {

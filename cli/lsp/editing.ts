@@ -399,7 +399,7 @@ function fixFor(
   return null;
 }
 
-/** Replaces a wrong word: all of `marked`, or the only occurrence of a message word; null if neither. */
+/** Replaces `marked` if it is one word, else the first of `words` that it contains exactly once; null if none. */
 function replaced(marked: string, better: string, words: readonly string[]): string | null {
   const [, quote = '', plain = ''] = /^(["']?)([^"'\n]*)\1$/.exec(marked) ?? [];
   if (/^[\p{L}\p{N}_.:@/ -]+$/u.test(plain) && !/[\s.]/.test(plain.trim()))

@@ -84,8 +84,8 @@ function columnTarget(relation: string, column: string, { relations }: ManifestN
 }
 
 /**
- * Target for a table column: its declaration in the connector, with `object` set if an entity lists it under the same
- * name.
+ * Target for a table column: its declaration in the connector. `object` is set if the entity lists the column under the
+ * same name.
  */
 function tableColumnTarget(
   relation: string,

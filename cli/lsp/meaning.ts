@@ -4,14 +4,14 @@ import type { YamlPlace } from './yaml/place.js';
 
 export type PlaceMeaning =
   | { readonly kind: 'relation'; readonly only: NamedRelation['kind'] | null }
-  /** A column of the relation `of`. */
+  /** A column of the relation named in `of`. */
   | { readonly kind: 'column'; readonly of: string }
   /** An entity and its column, such as `order.customer_id`. */
   | { readonly kind: 'entity column' }
   | { readonly kind: 'metric' | 'role' | 'subject' | 'label' | 'purpose' | 'connector' | 'reranker' | 'term' }
-  /** A table such as `sales.orders` in connector `of`; if null, the name starts with the connector's. */
+  /** A table such as `sales.orders` in connector `of`. If `of` is null, the name starts with that of the connector. */
   | { readonly kind: 'table'; readonly of: string | null }
-  /** A column of the table behind the relation `of`. */
+  /** A column of the table behind the relation named in `of`. */
   | { readonly kind: 'table column'; readonly of: string };
 
 type MeaningRule = readonly [
@@ -32,7 +32,7 @@ const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): PlaceMean
   kind: 'table column',
   of,
 });
-/** Reads a value as a column of the relation that is named by `key` in the same mapping. */
+/** Returns a rule that reads a value as a column of the relation named by `key` in the same mapping. */
 const columnOf =
   (key: string) =>
   ({ beside }: YamlPlace): PlaceMeaning | null => {

@@ -1,6 +1,6 @@
 import { isObject } from '../../src/base/is-object.js';
 
-/** Names declared in a manifest and its policy, collected even if these are invalid. */
+/** Names declared in a manifest and its policy, collected even if the files are invalid. */
 export interface ManifestNames {
   readonly connectors: readonly NamedConnector[];
   readonly relations: readonly NamedRelation[];
@@ -22,7 +22,7 @@ export interface NamedRelation {
   readonly kind: 'entity' | 'bridge' | 'facet';
   readonly description: string | null;
   readonly columns: readonly NamedColumn[];
-  /** A table such as `sales.orders`, and its connector; null if not stated. */
+  /** A table such as `sales.orders`, and its connector; null if the relation's declaration does not name them. */
   readonly table: { readonly connector: string; readonly name: string } | null;
 }
 
@@ -30,7 +30,7 @@ export interface NamedColumn {
   readonly name: string;
   readonly type: string | null;
   readonly description: string | null;
-  /** The relation's key under which the column is listed. */
+  /** Section of the relation's declaration that lists the column. */
   readonly section: 'columns' | 'metadata' | 'computed' | 'derived';
 }
 

@@ -77,7 +77,7 @@ export function isName(
 export interface QuestionSource {
   readonly alias: string;
   readonly relation: string;
-  /** Columns in addition to those of the relation. */
+  /** Columns that RETRIEVE or TRAVERSE adds to those of the relation, such as `score` or `depth`. */
   readonly more: readonly NamedColumn[];
 }
 

@@ -90,7 +90,7 @@ export class CheckingThread {
   #worker: Worker | null = null;
   #next = 0;
 
-  /** Result of `task`; null if the thread ended first. @throws Error with the stack from the thread */
+  /** Returns the result of `task`; null if the thread ended first. @throws Error with the stack from the thread */
   ask<K extends CheckTask['kind']>(
     task: Extract<CheckTask, { readonly kind: K }>,
   ): Promise<CheckResults[K] | null> {
@@ -233,7 +233,7 @@ export class Projects {
     if (checked === null) return;
     const { names, functions, diagnostics } = checked;
     entry.state = { project, functions, names: names ?? entry.state.names };
-    // If a newer check is pending, these positions may be outdated.
+    // If a newer check is pending, the positions of these diagnostics may be outdated.
     if (!entry.stale) this.#found(project, diagnostics);
   }
 }

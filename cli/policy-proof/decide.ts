@@ -17,7 +17,7 @@ export type ProofResult =
   | { readonly kind: 'refuted'; readonly counterexample: Counterexample }
   | { readonly kind: 'unknown'; readonly because: string };
 
-/** Runs a counterexample in the gateway's code. Returns null if it is confirmed, else why it is not. */
+/** Runs a counterexample in the gateway's code. Returns null if the run confirms it, otherwise the reason why not. */
 export type Trial = (counterexample: Counterexample) => Promise<string | null>;
 
 /** Tries to prove that all obligations are impossible. A counterexample counts only if a run confirms it. */
@@ -52,7 +52,7 @@ async function decideOne(obligation: Obligation, solver: Solver, trial: Trial): 
   }
 }
 
-/** Returns for each formula whether it is proved that no row and no caller satisfies it. */
+/** Returns a boolean for each formula: true if it is proved that no row and caller satisfy the formula. */
 export async function areImpossible(
   { facts }: Encoder,
   formulas: readonly Formula[],

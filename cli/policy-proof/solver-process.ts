@@ -50,7 +50,7 @@ async function started() {
     Z3.ast_vector_dec_ref(z3.ptr, formulas);
   };
   const check = async (names: readonly string[], wantsValues: boolean): Promise<SolverAnswer> => {
-    // Constants are assumed, not asserted, so that Z3 uses its incremental solver: half the startup time.
+    // Constants are assumed, not asserted, so that Z3 uses its incremental solver, which starts in half the time.
     const kind = await solver.check(...names.map((name) => z3.Bool.const(name)));
     if (kind === 'unknown') return { kind, reason: solver.reasonUnknown() };
     if (kind === 'unsat') return { kind };
@@ -69,7 +69,7 @@ async function started() {
   };
 }
 
-/** Values of the constants that are literals. `sexpr` would print any value, but takes 2 ms for each. */
+/** Returns the constants that have a literal value. `sexpr` would print any value, but takes 2 ms for each. */
 function constantsIn(model: Model<'main'>, z3: Context<'main'>, isText: (value: Expr<'main'>) => boolean) {
   const constants: ModelConstant[] = [];
   for (const decl of model.decls()) {

@@ -42,7 +42,7 @@ export class Solver {
     throw failed(reply);
   }
 
-  /** Checks for each case of a script whether it can be satisfied. @throws SolverFault */
+  /** Checks for each case of a script if its assertions can be satisfied. @throws SolverFault */
   check(
     { text, cases }: Pick<Script, 'text' | 'cases'>,
     { wantsValues = false, timeoutMs = MOST_MS } = {},

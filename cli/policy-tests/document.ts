@@ -223,7 +223,7 @@ export interface PolicyTest {
 export interface PolicyTests {
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** Rows by table, in the notation of `source`. */
+  /** Rows by table; tables are named as in `source`. */
   readonly data: ReadonlyMap<string, readonly JsonRow[]>;
   readonly tests: readonly PolicyTest[];
   readonly claims: readonly NamedClaim[];

@@ -133,7 +133,7 @@ interface Mutant {
   readonly document: PolicyDocument;
 }
 
-/** Yields mutants: each rule of each role removed, and each restriction lifted. */
+/** Yields mutants of the policy: for each rule, one without it; for each restriction, one that lifts it. */
 function* mutantsOf(document: PolicyDocument, manifest: Manifest): Generator<Mutant> {
   for (const [role, { grants, deny = [] }] of Object.entries(document.roles)) {
     const changed = (rule: string, change: string, next: Partial<RoleDocument>): Mutant => ({

@@ -114,7 +114,7 @@ async function copy(open: OpenService, data: ReadonlyMap<string, readonly JsonRo
   if (unknown !== undefined) throw new UnfitRows(`the manifest has no table \`${unknown}\``);
 }
 
-/** Empties only the tables in `filled` (named as in `source`): TRUNCATE of hundreds takes a second. */
+/** Empties only the tables in `filled` (named as in `source`): TRUNCATE of hundreds of tables takes a second. */
 async function empty(open: OpenService, filled: ReadonlySet<string>): Promise<void> {
   for (const { connector, engine } of connectorsOf(open)) {
     const tables = [...connector.tables].flatMap(([key, table]) =>

@@ -82,7 +82,7 @@ function modelOf(manifest: Manifest, active: ActivePolicy | null): Model {
   }
 }
 
-/** Tenant from the flag or the manifest, or the only one in the database. @throws Failure */
+/** Returns the tenant of the flag, else of the manifest, else the only tenant in the database. @throws Failure */
 export async function tenantFor(control: ControlQueries, flags: PolicyFlags): Promise<string> {
   if (flags.tenant !== undefined) return flags.tenant;
   const { manifestFile } = settingsOf(flags);

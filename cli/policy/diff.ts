@@ -97,7 +97,7 @@ function differenceJson({ role, entity, change, gain, because }: RoleDifference)
 
 /**
  * Reads the proposed policy and the model to compare it with. If a control database is configured and no policy file is
- * named, the model comes from there, and the proposed policy may be a version number.
+ * named, the model comes from that database, and the proposed policy may be a version number.
  */
 async function comparedWith(
   proposed: string,
@@ -172,7 +172,7 @@ export interface PastQueries {
   /** Start of the compared period, RFC 3339, UTC. */
   readonly since: string;
   readonly asked: number;
-  /** Number of queries that read an object which the caller would see differently. */
+  /** Number of queries that read an object which the caller would see differently under the other policy. */
   readonly otherwise: number;
   readonly callers: readonly PastCaller[];
 }

@@ -109,7 +109,7 @@ function claimJson({ name, verdict }: ProvenClaim) {
   };
 }
 
-/** Diagnostics for unproved claims, located in the tests file, and for rules without effect. */
+/** Diagnostics for unproved claims (in the tests file) and for rules without effect (in the policy file). */
 async function proofDiagnostics(
   testsFile: string,
   policyFile: string,

@@ -49,7 +49,7 @@ function isEnough(coverage: Coverage | null, least: number): boolean {
   return coverage === null || percentOf(coverage) >= least;
 }
 
-/** Percentage, rounded down so that 100 means all. */
+/** Percentage of the changes that a test noticed, rounded down so that 100 means all. */
 function percentOf({ changes, held }: Coverage): number {
   return changes === 0 ? 100 : Math.floor((100 * held) / changes);
 }

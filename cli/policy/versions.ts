@@ -208,7 +208,7 @@ export async function runMigrate({ gateway = [], author = [], json }: MigrateFla
 }
 
 /**
- * Proves the claims about a policy if it, or the policy that it replaces, says `claims: required`.
+ * Proves the claims about a policy if the policy, or the one that it replaces, has `claims: required`.
  *
  * @param file path of the policy; null if it is a version in the control database
  * @param claims path of the file with claims; default: `policy.test.yaml` in the directory of the policy

@@ -23,7 +23,7 @@ export function parseTablePatterns(text: string): readonly TablePattern[] | null
 }
 
 export interface ExcludedTable {
-  /** `schema.table` */
+  /** Name of the table: `schema.table`. */
   readonly table: string;
   readonly reason: string;
 }

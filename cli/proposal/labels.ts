@@ -76,8 +76,8 @@ export type Treatment = 'clear' | 'masked' | 'left out';
 export type Treatments = ReadonlyMap<string, Treatment>;
 
 /**
- * Suggests treatments based on names: personal data is masked, credentials are left out. A foreign key and its target
- * get the same treatment, or the mask could be bypassed through the other column.
+ * Suggests treatments based on names: personal data is masked, credentials are left out. If only one of a foreign key
+ * and its target is treated, the other is masked, or it would reveal the same values.
  */
 export function suggestTreatments(candidates: readonly AdoptionCandidate[]): Treatments {
   const found = new Map<string, Treatment>();
@@ -90,7 +90,7 @@ export function suggestTreatments(candidates: readonly AdoptionCandidate[]): Tre
   return spread(found, candidates);
 }
 
-/** Propagates treatments to views: each column gets the strictest treatment of its sources. */
+/** Propagates treatments to views: each column is treated at least as strictly as its sources. */
 export function alongViews(
   treatments: Treatments,
   flows: ViewFlows,

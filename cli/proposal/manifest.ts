@@ -35,7 +35,7 @@ export interface ManifestFrame {
 }
 
 /**
- * Drafts a manifest for `candidates`, each of which has a key. Anything that does not compile is left out, with the
+ * Drafts a manifest for `candidates`, each of which has a key. Tables that do not compile are left out, with the
  * reason. Requires `ready()` of osl-compiler.
  */
 export function draftManifest(
@@ -235,7 +235,7 @@ function compile(document: ManifestDocument, candidates: readonly AdoptionCandid
   }
 }
 
-/** Returns the table that causes an error at `path`; null if none does. */
+/** Returns the table whose draft causes an error at the JSON pointer `path`; null if there is none. */
 function tableAt(
   path: string,
   document: ManifestDocument,
@@ -292,7 +292,7 @@ function amountsOf(
     .slice(0, MOST_COLUMNS);
 }
 
-/** Returns an available metric name; null if it is too long or taken. */
+/** Returns `name` and marks it as taken; null if it is taken already or not a valid name, for example too long. */
 function freeMetricName(name: string, taken: Set<string>): string | null {
   const key = name.toLowerCase();
   if (!isModelName(name) || taken.has(key)) return null;

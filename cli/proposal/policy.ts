@@ -19,9 +19,9 @@ export interface RowRule {
   /** Name of the tenant column in the database. */
   readonly column: string;
   readonly value: string;
-  /** Target of a foreign key on the column, as `schema.table` and column; null if there is none. */
+  /** Target of foreign keys on the column, as `schema.table` and column; null unless all refer to one table. */
   readonly refers: { readonly table: string; readonly column: string } | null;
-  /** Treatment of tables that lack the column. */
+  /** Treatment of tables that lack the column: all rows are shown, or the table is not granted. */
   readonly others: 'whole' | 'hidden';
 }
 
@@ -51,8 +51,8 @@ export function draftPolicy(manifest: Manifest, { tenant, role, subject, rows }:
 const ATTRIBUTE = 'tenant';
 
 /**
- * Row filter such as `org_id = attribute('tenant')`, or the same on the referenced key; null if the relation has
- * neither column.
+ * Row filter such as `org_id = attribute('tenant')`, or the same comparison with the key that the tenant column refers
+ * to; null if the relation has neither column.
  */
 function filterOf(relation: Relation, { column, refers }: RowRule): string | null {
   const own = refers?.table === tableName(relation) ? refers.column : null;

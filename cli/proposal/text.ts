@@ -20,7 +20,7 @@ const policyHead = (by: string): string => ` yaml-language-server: $schema=./pol
 /**
  * Formats the manifest as readable YAML.
  *
- * @param counted entities and bridges whose key is not declared
+ * @param counted entities and bridges whose key is not declared in the database but was found by counting
  * @param lost foreign keys missing from the document, by entity or bridge
  */
 export function manifestYaml(
@@ -53,7 +53,7 @@ function lostText({ link, reason }: LostLink): string {
   return commentText(`left out: foreign key ${link}: ${reason}`);
 }
 
-/** Text of a comment. Line breaks are removed from names, because they would end the comment. */
+/** Text of a comment. Line breaks and control characters become spaces, because a line break would end the comment. */
 const commentText = (text: string): string =>
   ` ${text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' ')}`;
 

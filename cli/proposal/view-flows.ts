@@ -13,7 +13,7 @@ export type ViewFlows = ReadonlyMap<string, readonly FlowSource[]>;
 
 /**
  * Sources of the columns of all views, derived from their definitions. If a definition cannot be analysed, its columns
- * are assumed to depend on every column of the relations it names. Requires `ready()` of osl-compiler.
+ * are assumed to depend on every column of the relations that it names. Requires `ready()` of osl-compiler.
  */
 export function viewFlows(relations: readonly UpstreamRelation[]): ViewFlows {
   const known = new Map(relations.map((r) => [columnsKey(r.schema, r.name), r]));

@@ -24,7 +24,7 @@ export interface ProxyTarget {
   readonly port: number;
   /**
    * `verify`: TLS with a certificate that is valid for the host. `encrypt`: TLS with any certificate. `prefer`: like
-   * `encrypt`, but only if the server offers TLS. All but `verify` let a man in the middle read tokens.
+   * `encrypt`, but only if the server offers TLS. `off`: no TLS. All but `verify` let a man in the middle read tokens.
    */
   readonly tls: 'verify' | 'encrypt' | 'prefer' | 'off';
   /** Certificate authorities for `verify` (default: Node's), and the client certificate. */
@@ -96,7 +96,7 @@ function startupOf(client: Socket): Promise<ClientStartup | null> {
   });
 }
 
-/** Requests the password. Resolves with the bytes after it; null if it is wrong or the client disconnects. */
+/** Requests the password. Resolves with the bytes after it; null if the password is wrong or the client disconnects. */
 async function checkPassword(client: Socket, asked: ClientStartup, password: string): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   const message = new Promise<Buffer | null>((resolve) => {

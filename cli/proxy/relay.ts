@@ -45,7 +45,7 @@ export class Relay {
   readonly #timer: NodeJS.Timeout;
   /** Number of ReadyForQuery messages still to be received; the first follows AuthenticationOk. */
   #owed = 1;
-  /** True during an extended-query series, until its Sync. */
+  /** True while an extended-query series is sent, until its Sync. */
   #amid = false;
   #failed = false;
   #renewing = false;
@@ -147,10 +147,10 @@ export class Relay {
 export const SSL_REQUEST = 80_877_103;
 export const GSS_REQUEST = 80_877_104;
 export const CANCEL_REQUEST = 80_877_102;
-/** Postgres' own limit on message size, because everything is relayed. */
+/** Maximum size of a Postgres message in bytes (1 GiB), because everything is relayed. */
 const anyMessage = (): number => 0x4000_0000;
 
-/** The complete messages received so far. */
+/** Yields the complete messages received so far. */
 export function* messagesIn(decoder: FrameDecoder): Generator<Buffer> {
   for (let message = decoder.message(anyMessage); message !== null; message = decoder.message(anyMessage))
     yield message;

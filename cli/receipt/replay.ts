@@ -17,8 +17,8 @@ export interface ReplayFlags extends ServerFlags {
 }
 
 /**
- * Compiles the query of a receipt under the model and policy versions named there, to show that they give the same
- * objects and masks.
+ * Compiles the query of a receipt under the local model and policy, which must have the versions in the receipt, to
+ * show that they give the same objects and masks.
  *
  * @throws Failure if the receipt is not valid, the versions differ, or the objects or masks differ
  */

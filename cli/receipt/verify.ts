@@ -13,8 +13,8 @@ import { notHolding, type ProvenReceipt, provenReceipt, questionOf, saltOf } fro
  * Result of checking the checkpoints of a witness for the record of a receipt.
  *
  * - `same`: the witness has the receipt's checkpoint.
- * - `later`: it has another one that is large enough to include the record. Whether that belongs to the same log can be
- *   checked only with the records (`osl audit verify`).
+ * - `later`: it has another checkpoint that is large enough to include the record. Whether that belongs to the same log
+ *   can be checked only with the records (`osl audit verify`).
  * - `earlier`: its newest checkpoint is from before the record.
  * - `nothing`: it has no checkpoint of this log.
  */
@@ -316,7 +316,7 @@ function afterBlanks(json: string, from: number): number {
   return at;
 }
 
-/** End of the value that starts at `start` of a valid JSON text. */
+/** Returns the index after the value that starts at `start` in a valid JSON text. */
 function valueEnd(json: string, start: number): number {
   const first = json[start] ?? '';
   if (first === '"') return stringEnd(json, start);

@@ -20,7 +20,7 @@ export interface ParsedExpression {
   readonly calls: readonly Call[];
   readonly settings: readonly SettingRead[];
   readonly subqueries: readonly AnalysedSubquery[];
-  /** Text literals. */
+  /** Values of the text literals in the condition. */
   readonly literals: readonly string[];
 }
 
@@ -125,7 +125,7 @@ function collect(value: unknown, place: Place): void {
     for (const item of value) collect(item, place);
     return;
   }
-  const node = value as Node; // other objects have none of the names below
+  const node = value as Node; // safe: objects other than nodes have none of the names below
   const setting = castSetting(node);
   if ('SubLink' in node) {
     collectSubquery(node.SubLink, place);
@@ -182,7 +182,7 @@ function castSetting(node: Node): { readonly call: FuncCall; readonly cast: stri
 }
 
 function collectSubquery(link: SubLink, place: Place): void {
-  // The left side of IN is outside the subquery.
+  // The left side of IN belongs to the outer query, not to the subquery.
   collect(link.testexpr, place);
   const { subselect } = link;
   if (subselect === undefined) return;
@@ -346,7 +346,7 @@ function constantComparison(node: Node): boolean | null {
 const ONE_TEXT_EACH: ReadonlySet<string> = new Set(['text', 'integer', 'boolean']);
 
 interface TypedLiteral {
-  /** Type of the literal, with that of its cast, such as `integer` or `text::numeric`. */
+  /** Type of the literal, followed by that of its cast if there is one, such as `integer` or `text::numeric`. */
   readonly type: string;
   readonly text: string;
 }

@@ -1,7 +1,10 @@
 import type { ObjectIdentity } from './catalog/catalog.js';
 import type { CheckedDatabase } from './database.js';
 
-/** Most severe first: rows are wrongly shown or changed; this is likely; it is slow or worth knowing. */
+/**
+ * Most severe first. `error`: rows are wrongly shown or changed; `warning`: they probably are; `note`: slow, or worth
+ * knowing.
+ */
 export const SEVERITIES = ['error', 'warning', 'note'] as const;
 
 export type RlsSeverity = (typeof SEVERITIES)[number];

@@ -81,7 +81,7 @@ export function checkCatalog(
   );
 }
 
-/** The rules to check; with an unread catalog, only the rule that reports it, which cannot be ignored. */
+/** The rules to check; if the catalog could not be read fully, only the rule for that, which cannot be ignored. */
 function rulesFor({ unread }: SecurityCatalog, ignored: ReadonlySet<string>): readonly RlsRule[] {
   if (unread.length > 0) return RULES.filter(({ code }) => code === UNREAD_CATALOG);
   return RULES.filter(({ code }) => !ignored.has(code));

@@ -7,7 +7,7 @@ export interface RelationName {
   readonly name: string;
 }
 
-/** Relations that a statement reads or writes, except CTEs; null if it cannot be parsed. */
+/** Returns the relations that a statement reads or writes, except CTEs; null if the statement cannot be parsed. */
 function relationsIn(text: string): readonly RelationName[] | null {
   const statement = parsedStatement(text);
   return statement === null ? null : relationNames(statement);
@@ -16,13 +16,13 @@ function relationsIn(text: string): readonly RelationName[] | null {
 /** One column of a view. */
 export interface ViewOutput {
   readonly name: string;
-  /** True for an unchanged column of a table. */
+  /** True if the view column is a table column, unchanged. */
   readonly isPlain: boolean;
-  /** Names of the columns from which it is computed. */
+  /** Names of the columns from which the view column is computed. */
   readonly columns: ReadonlySet<string>;
 }
 
-/** Columns of a view, for each side of a UNION; null if the definition cannot be parsed. */
+/** Returns the columns of a view, those of a UNION once for each side; null if the definition cannot be parsed. */
 export function outputsOfView(definition: string): readonly ViewOutput[] | null {
   const statement = parsedStatement(definition);
   if (statement === null) return null;
@@ -43,7 +43,7 @@ function outputsOf({ larg, rarg, targetList = [] }: SelectStmt): readonly ViewOu
   });
 }
 
-/** The only statement of a text; null if it cannot be parsed. */
+/** Parses a text that contains a single statement; null if it cannot be parsed. */
 export function parsedStatement(text: string): Node | null {
   try {
     return parse(text.trim().replace(/;$/, '')).node;
@@ -53,7 +53,7 @@ export function parsedStatement(text: string): Node | null {
   }
 }
 
-/** Relations named in a syntax tree, except common table expressions (CTEs). */
+/** Returns the relations named in a syntax tree, except names of common table expressions (CTEs). */
 export function relationNames(query: Node): readonly RelationName[] {
   const common = new Set<string>();
   const ranges: RangeVar[] = [];
@@ -62,7 +62,7 @@ export function relationNames(query: Node): readonly RelationName[] {
     if ('RangeVar' in node) ranges.push(node.RangeVar);
     // The target of INSERT, UPDATE, DELETE or MERGE is a RangeVar without the usual wrapper object.
     for (const written of ['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']) {
-      const statement: unknown = (node as TreeNode)[written]; // one of several shapes
+      const statement: unknown = (node as TreeNode)[written]; // the type depends on the statement
       const target: unknown = isTree(statement) ? statement['relation'] : undefined;
       if (isTree(target)) ranges.push(target as RangeVar); // its type in the grammar
     }
@@ -73,7 +73,7 @@ export function relationNames(query: Node): readonly RelationName[] {
   return [...new Map(names.map((name) => [JSON.stringify(name), name])).values()];
 }
 
-/** The column that a node names; null for any other node. */
+/** Returns the column that a node names; null for any other node. */
 export function columnOf(node: Node): { readonly qualifier: string | null; readonly name: string } | null {
   if (!('ColumnRef' in node)) return null;
   const names = (node.ColumnRef.fields ?? []).map((field) =>
@@ -91,13 +91,14 @@ export function isTree(value: unknown): value is TreeNode {
 /** Calls `visit` for every node of a tree. */
 export function eachNode(value: unknown, visit: (node: Node) => void): void {
   if (!isTree(value)) return;
-  if (!Array.isArray(value)) visit(value as Node); // other objects have no node type
+  if (!Array.isArray(value)) visit(value as Node); // objects that are not nodes have no key that names a node type
   for (const child of Object.values(value)) eachNode(child, visit);
 }
 
 /**
- * Relations named in the body of a function. SQL is parsed; otherwise, names after FROM, JOIN, INTO, UPDATE and ONLY
- * count. Names without a schema get that of the function's own search_path, if it has a single one.
+ * Returns the relations named in the body of a function. SQL is parsed; in other bodies, names after FROM, JOIN, INTO,
+ * UPDATE and ONLY count. Names without a schema get that of the function's own search_path, if it has exactly one
+ * schema.
  */
 export function relationsOfFunction(called: DatabaseFunction): readonly RelationName[] {
   if (called.language === 'c' || called.language === 'internal') return [];
@@ -111,7 +112,10 @@ function namesIn({ language, body, bound }: DatabaseFunction): readonly Relation
   return parsed ?? namesAfterKeywords(body);
 }
 
-/** The schema of a search_path such as `app, pg_temp`; null unless there is exactly one. */
+/**
+ * Returns the only schema of a search_path, without system schemas and `$user`: `app` for `app, pg_temp`; null if there
+ * is not exactly one.
+ */
 function onlySchema(searchPath: string | null): string | null {
   const schemas = schemasOf(searchPath ?? '').filter((name) => !name.startsWith('pg_') && name !== '$user');
   return schemas.length === 1 ? (schemas[0] ?? null) : null;
@@ -135,12 +139,15 @@ function unquoted(word: string): string {
   return word.startsWith('"') ? word.slice(1, -1).replaceAll('""', '"') : word.toLowerCase();
 }
 
-/** Settings that a function reads by a literal name. */
+/** Returns the settings that a function reads with `current_setting` by a literal name. */
 export function settingsOfFunction({ body }: DatabaseFunction): readonly string[] {
   return [...body.matchAll(/current_setting\s*\(\s*'([^']+)'/gi)].map(([, name = '']) => name);
 }
 
-/** The single query or returned expression of a function in SQL or PL/pgSQL, as a SELECT; null for any other body. */
+/**
+ * Returns the single query or returned expression of a function in SQL or PL/pgSQL, as the text of a SELECT; null for
+ * any other body.
+ */
 export function queryText({ language, body, bound }: DatabaseFunction): string | null {
   if (language === 'sql' && !bound) return body;
   if (bound) {

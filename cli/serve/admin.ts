@@ -142,7 +142,10 @@ export async function adminListener(
   };
 }
 
-/** Admin routes for the console on the REST port; null, and not loaded, unless the console is set to `admin`. */
+/**
+ * Returns the admin routes for the console on the REST port, loading them only if the console is set to `admin`; null
+ * otherwise.
+ */
 export async function adminRoutes(
   { console }: Settings,
   parts: () => OperatingParts & InsightParts & ShadowParts,
@@ -184,7 +187,7 @@ function configuredBy(settings: Settings): ProcessConfiguration {
 
 /** Name of the file, next to the policy, with the tests for `osl policy test`. */
 const TESTS_FILE = 'policy.test.yaml';
-/** Time limit, generous because all tests run again for each changed rule. */
+/** Time limit of a test job, generous because all tests run again for each changed rule. */
 const DEADLINE_MS = 10 * 60_000;
 const MEMORY_MB = 1_024;
 
@@ -200,7 +203,7 @@ function policyTestsJob(policyFile: string, log: ServiceLog): ThreadJob {
   });
 }
 
-/** Audit, jobs, freshness and metrics for operators. `common`: parts shared by several processes. */
+/** Audit, jobs, freshness and metrics for operators. `common` holds the parts shared by several worker processes. */
 export function serverInsight(
   { service }: Pick<OpenService, 'service'>,
   settings: Settings,

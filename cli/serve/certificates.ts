@@ -54,7 +54,7 @@ export function checkedCertificate(
   }
 }
 
-/** Checks for certificates, because OpenSSL silently ignores a file that contains none. */
+/** Checks that the CA file contains a certificate, because OpenSSL silently ignores a file without one. */
 function checkAuthorities(ca: string, { clients }: SurfaceCertificateFiles): void {
   try {
     new X509Certificate(ca);
@@ -87,9 +87,9 @@ export class SurfaceCertificate implements ReloadPart {
   }
 
   /**
-   * Loads changed files; returns a description of the new certificate, or null if nothing is new. A renewal writes its
-   * files one after another: while they do not match, the old ones are kept, and an error is logged at the second
-   * attempt.
+   * Loads changed files; returns a description of the new certificate, or null if none was loaded. A renewal writes its
+   * files one after another: while they do not match, the old certificate is kept, and an error is logged only if the
+   * next check finds the same files.
    */
   look(log: ServiceLog): string | null {
     const stamp = stampOf(this.#files);
@@ -115,8 +115,8 @@ export class SurfaceCertificate implements ReloadPart {
 }
 
 /**
- * Checks the files periodically and calls `told` with a description of each new certificate; returns a function that
- * stops this.
+ * Checks the files periodically and calls `told` with descriptions of the new certificates; returns a function that
+ * stops the checks.
  */
 export function watchCertificates(
   shown: readonly SurfaceCertificate[],
@@ -133,8 +133,8 @@ export function watchCertificates(
 }
 
 /**
- * A value that changes with the files, even if a path is switched to another file, as for mounted secrets; null if
- * they cannot be examined.
+ * Returns a value that changes with the files, even if a path is switched to another file, as for mounted secrets; null
+ * if a file cannot be examined.
  */
 function stampOf({ certFile, keyFile, clients }: SurfaceCertificateFiles): string | null {
   try {
@@ -142,6 +142,6 @@ function stampOf({ certFile, keyFile, clients }: SurfaceCertificateFiles): strin
     const stats = [certFile, keyFile, ...more].map((file) => statSync(file, { bigint: true }));
     return stats.map(({ dev, ino, size, mtimeNs }) => `${dev}:${ino}:${size}:${mtimeNs}`).join(' ');
   } catch {
-    return null; // reading them reports the error
+    return null; // the error is reported when the files are read
   }
 }

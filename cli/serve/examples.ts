@@ -13,7 +13,7 @@ import type { RunningServer } from './server.js';
 export interface ShellExample {
   readonly subject: string;
   readonly about: string;
-  /** Caller flags for `osl token`. */
+  /** Flags of `osl token` that name the caller. */
   readonly who: readonly string[];
   readonly osql: string;
 }
@@ -82,8 +82,8 @@ function accessOfToken(
 }
 
 /**
- * A query for rows of an entity if possible, otherwise for a count, otherwise for a metric; null if nothing is
- * visible.
+ * Returns a first query to try: for rows of an entity if possible, otherwise for a count, otherwise for a metric; null
+ * if nothing is visible.
  */
 function firstQuestion(manifest: Manifest, access: Access): string | null {
   const { entities, metrics } = governedView(manifest, access);
@@ -99,7 +99,7 @@ interface TourQuestion {
   readonly subject: string;
   readonly asks: string;
   readonly osql: string;
-  /** Printed below an answer without rows. */
+  /** Text printed below an answer without rows. */
   readonly none?: string;
 }
 

@@ -42,7 +42,7 @@ export async function inspect(open: InspectedService, settings: Settings): Promi
   }
 }
 
-/** Leaves out databases that are down; they are monitored elsewhere and inspected once they respond. */
+/** Leaves out connectors whose database is down; they are monitored elsewhere and inspected once they respond. */
 function reachableModel({ manifest, snapshot }: Model, engines: Service['engines']): Model {
   const connectors = [...manifest.connectors].filter(([name]) => engines.get(name)?.reached !== false);
   return { manifest: { ...manifest, connectors: new Map(connectors) }, snapshot };

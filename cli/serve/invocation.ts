@@ -1,7 +1,7 @@
 import { basename, relative, resolve } from 'node:path';
 import { INSTALLATION_ROOT } from '../../src/base/package-root.js';
 
-/** Command line to call this program from the current folder, in the way it was called. */
+/** Returns the command that runs this program from the current folder, in the way it was started. */
 export function commandName(): string {
   const script = process.argv[1] ?? '';
   if (script === process.execPath) return quoted(script); // running as a single executable
@@ -13,13 +13,15 @@ export function commandName(): string {
   return `node ${quoted(shortPath(script))}`;
 }
 
-/** Path relative to the current folder if it is below it; absolute from `/`, where supervisors start a server. */
+/**
+ * Returns `path` relative to the current folder if it is inside, unless that is `/`, where supervisors start a server.
+ */
 function shortPath(path: string): string {
   const near = relative(process.cwd(), path);
   return process.cwd() === '/' || near.startsWith('..') ? path : near;
 }
 
-/** Flag that lets other commands find this data directory; empty if it is the default. */
+/** Returns the flag that lets other commands find this data directory; empty if the directory is the default. */
 export function dataDirFlag(dataDir: string): string {
   if (dataDir === resolve(process.cwd(), '.osl')) return '';
   return ` --data-dir ${quoted(shortPath(dataDir))}`;

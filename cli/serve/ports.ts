@@ -83,7 +83,7 @@ export function checkDataDir(dataDir: string): void {
 
 const LITTLE_MIB = 128;
 
-/** Text about free disk space, empty unless little is left: engines seldom report a full disk clearly. */
+/** Returns a remark on free disk space, empty unless little is left: engines seldom report a full disk clearly. */
 export function spaceLeft(dataDir: string): string {
   const { bavail, bsize } = statfsSync(nearestExisting(dataDir));
   const mib = Math.floor((bavail * bsize) / 1_048_576);

@@ -60,15 +60,15 @@ export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<
 }
 
 /**
- * Logs an error if the archive directory is not usable. It may become available later; older records are kept until
- * then.
+ * Logs an error if the archive directory is not usable. It may become available later; until then, older records stay
+ * in the log.
  */
 async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise<void> {
   const cause = await archiveFault(audit);
   if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });
 }
 
-/** `runServer` with several worker processes. */
+/** Runs the server with several worker processes. */
 async function superviseWorkers(
   flags: ServerFlags,
   settings: Settings,
@@ -113,7 +113,7 @@ async function reloadWorkers(server: RunningWorkers): Promise<void> {
   else note(`not reloaded: ${told.keptUntil === null ? REFUSED : keptUntil(told.keptUntil)}`);
 }
 
-/** Exits immediately: nothing can be recorded any more, so running requests are not waited for. */
+/** Exits immediately. Running requests are not waited for, because nothing can be recorded any more. */
 function endAtOnce(why: string, { dataDir }: Settings): never {
   removeServerFile(dataDir, process.pid);
   note(`error: ${why}`);
@@ -210,7 +210,7 @@ export function untilStopped(handlers: SignalHandlers): Promise<void> {
     const onTerminal = process.stdout.isTTY || process.stderr.isTTY;
     process.on('SIGHUP', () => {
       if (onTerminal && !hasTerminal()) {
-        // Node 20 aborts with a core file if it cannot restore its terminal.
+        // Node 20 aborts with a core file if it cannot restore the settings of its terminal.
         process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
         stop();
       } else handlers.reload();

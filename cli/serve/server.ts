@@ -58,7 +58,7 @@ export interface RunningServer {
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** A server that is not listening yet, for the supervisor. */
+/** A server that is not listening yet: the operations that the supervisor's messages call. */
 export interface AssembledServer {
   prepare(change: ModelChange): Promise<PreparedChange>;
   losePolicy(why: string, since: number): Promise<void>;
@@ -186,7 +186,7 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
       renewDraft: (id) => open.renewDraft(id),
       lookAtRevoked: () => open.service.revocations.look(),
     });
-    // After `admitted`, a worker is told of changes, so a change of the drain state cannot be missed.
+    // After `admitted`, a worker is notified of changes, so no change of the drain state is missed between the two.
     if (kept.since() !== null) own.drain(true);
     if (seat.keeps) kept.report(log);
     const unwatchDrift = watchDrift(open, settings.driftMs);
@@ -349,7 +349,10 @@ export function recordOf(
   };
 }
 
-/** Converts plain engine errors to StartProblem, for the operator; other errors pass through unchanged. */
+/**
+ * Converts plain engine errors to StartProblem, with a remark if the disk is nearly full; other errors pass through
+ * unchanged.
+ */
 export async function asStartProblem<T>(work: Promise<T>, { dataDir }: Settings): Promise<T> {
   try {
     return await work;
@@ -366,9 +369,9 @@ const REST_MS = 1_000;
 const DRIFT_CODES = ['E0525', 'E0526'] as const;
 
 /**
- * Checks databases for drift every `everyMs`, and soon after a query failed because of drift, so that objects go out
- * of service and come back without a reload. If 0, drift is checked only at start and reload. Returns a function that
- * stops the checks.
+ * Checks databases for drift every `everyMs`, and soon after a query failed because of drift, so that objects go out of
+ * service and come back without a reload. If `everyMs` is 0, drift is checked only at start and reload. Returns a
+ * function that stops the checks.
  */
 function watchDrift(open: InspectedService, everyMs: number): () => void {
   const { service } = open;

@@ -114,6 +114,8 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
   }
 
   /**
+   * Sends a request and returns its response.
+   *
    * @param heard called with the response before any later message is handled
    * @throws PeerGone, PeerFault
    */

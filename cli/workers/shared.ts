@@ -63,7 +63,7 @@ export class SharedParts implements SharedProcessFiles {
     const { manifest, policy, fault } = this.#texts;
     if (file === policyFile && policy === null && fault !== null) throw new PolicyUnknown(file, fault);
     const known = file === manifestFile ? manifest : file === policyFile ? policy : null;
-    // If the supervisor could not read the file, this fails and gives the reason.
+    // If the supervisor could not read the file, reading it here fails as well and gives the reason.
     return known ?? readManifestText(file);
   }
 
@@ -238,7 +238,7 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
     charge: (charges) => supervisor.ask('charge', { charges: [...charges] }),
     addEntities: (additions) =>
       supervisor.ask('addEntities', { additions: additions.map((a) => ({ ...a, members: [...a.members] })) }),
-    // Never null: the supervisor, which counts for all workers, exists as long as this worker does.
+    // Never null (unknown): the supervisor, which counts for all workers, exists as long as this worker does.
     peers: () => 1,
     handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
     limits: (limits) => tell(supervisor.ask('limits', limits)),

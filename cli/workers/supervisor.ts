@@ -155,8 +155,8 @@ export class Supervisor {
   }
 
   /**
-   * Tells all workers whether the server is steady and whether its clock is wrong. It is not steady, and hence not
-   * ready, while the workers of a slot keep ending.
+   * Tells all workers whether the server is steady and whether its clock is wrong. The server is not steady, and hence
+   * not ready, while the workers of a slot keep ending.
    */
   #tellStanding(): void {
     const steady = !this.#slots.some(({ loops }) => loops);
@@ -164,7 +164,10 @@ export class Supervisor {
     void this.#askAll((peer) => peer.ask('standing', { steady, clockWrong }));
   }
 
-  /** Passes a cancel request to the worker that issued its key; false if that worker is not serving. */
+  /**
+   * Passes a cancel request to the worker that issued its key; false if that worker is not serving or the session has
+   * ended.
+   */
   async #cancel(worker: number, processId: number, key: Uint8Array): Promise<boolean> {
     const asked = this.#slots[worker - 1]?.peer?.ask('cancelled', { processId, key });
     return (await asked?.catch(() => false)) ?? false;
@@ -352,7 +355,7 @@ function followFor(
         await changes.policy(async (served) => {
           await control?.pull();
           // Without an active policy in the control database, the gateway's own policy file is in use, which is read
-          // again only on a signal or by the watch.
+          // again only on a signal or when the file watcher reports a change.
           return activationOf(control) === null && served.fault === null
             ? served
             : { ...served, ...(await policyNow(policyFile, control)) };

@@ -20,7 +20,7 @@ export interface ClientOptions {
    * most 300 s.
    */
   readonly token: string | (() => string | Promise<string>);
-  /** Replaces the global `fetch`. */
+  /** Used instead of the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 

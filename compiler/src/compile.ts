@@ -126,7 +126,7 @@ export function* compileInSteps(
     yield;
     const plan = requireSendable(mint(fields, proof));
     yield;
-    // Positions in the tree have shifted if words were quoted for the parser.
+    // No template if words were quoted for the parser: positions in the tree have then shifted.
     const plain = shaped !== null && parsed.source.quoted.length === 0;
     return { plan, template: plain ? PlanTemplate.of(plan, bound, shaped.literals) : null };
   } catch (error) {

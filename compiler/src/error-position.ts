@@ -11,8 +11,9 @@ import { positionAt } from './text/text.js';
 import type { TypeName } from './types/types.js';
 
 /**
- * Adds a position to `error`, which the database raised for a value in the query `text`, if only one place can have
- * caused it. This binds the text again, so call it only after an error.
+ * Adds a position in the query `text` to `error`, which the database raised for a value: the first place that uses
+ * `slot` or, for a computed value, the only place that can have caused the error, if there is only one. This binds the
+ * text again, so call it only after an error.
  *
  * @param slot the parameter whose value is at fault; null for a value that the statement computes
  */

@@ -200,8 +200,8 @@ function retrieval(
 }
 
 /**
- * Returns the search lanes for few and for many permitted passages. The data, which explain does not read, decides
- * which of them runs.
+ * Returns the search methods for few and for many permitted passages. Which of the two is used depends on the data,
+ * which explain does not read.
  */
 function laneOf({ facet, legs }: GovernedRetrieval['relation'], store: GovernedStore | null): unknown {
   if (legs.mode === 'lexical') return 'exact';

@@ -8,9 +8,9 @@ export const LIMITS = Object.freeze({
   text: 1_048_576,
   /** Tokens in the text: words, numbers, strings, operators and brackets. Values in a long IN list are not counted. */
   tokens: 25_000,
-  /** Uses of parameters such as `$7`. A parameter and one comma beside it do not count as tokens or listed values. */
+  /** Uses of parameters such as `$7`. A parameter and one comma next to it do not count as tokens or listed values. */
   parameters: 65_536,
-  /** Total number of values in IN lists that are too long to count as tokens. */
+  /** Total number of values in long IN lists, which are not counted as tokens. */
   listed: 100_000,
   /** Nesting depth of comments. */
   comments: 64,
@@ -22,7 +22,7 @@ export const LIMITS = Object.freeze({
   columns: 1_664,
   /** Grouping sets of one GROUP BY, after expanding ROLLUP and CUBE. */
   groupingSets: 1_024,
-  /** FROM items of all levels together; those of a NOT MATERIALIZED table count at each use. */
+  /** FROM items and common tables of a statement; the FROM items of a NOT MATERIALIZED table count at each use. */
   fromItems: 250,
   /** RETRIEVEs in one statement: each is a separate search that runs before the statement. */
   retrievals: 8,

@@ -16,7 +16,7 @@ const FLOW_LINES = 60;
 /** Maximum number of lines of a mapping to search before and after the cursor. */
 const BESIDE_LINES = 100_000;
 
-/** The place at zero-based `line` and `column`; null within a comment. */
+/** Returns the place at zero-based `line` and `column`; null within a comment. */
 export function placeAt(lines: readonly string[], line: number, column: number): YamlPlace | null {
   const text = lines[line] ?? '';
   if (
@@ -89,7 +89,9 @@ function flowHead(lines: readonly string[], line: number): number {
   return head;
 }
 
-/** Path to the parent of the entry on a line, and the line of its nearest key. */
+/**
+ * Returns the path to the parent of the entry on a line, and the line of the nearest parent key, or null without one.
+ */
 function parentsOf(
   lines: readonly string[],
   line: number,
@@ -126,7 +128,7 @@ function startsBeyond(line: string, limit: number): boolean {
   return true;
 }
 
-/** Plain values of the mapping that contains the entry on a line, including the entry itself. */
+/** Returns the plain values, by key, of the mapping that contains the entry on a line, including the entry itself. */
 function siblingsOf(
   lines: readonly string[],
   line: number,
@@ -158,7 +160,7 @@ function siblingsOf(
   return beside;
 }
 
-/** Columns of the scalar around `column`; in a flow collection, punctuation ends it. */
+/** Start and end column of the scalar around `column`; in a flow collection, punctuation ends the scalar. */
 function wordAround(line: string, column: number, flow: boolean): readonly [number, number] {
   const quoted = quotedAround(line, column);
   if (quoted !== null) return quoted;
@@ -196,7 +198,7 @@ interface Sign {
   readonly at: number;
 }
 
-/** Punctuation between `from` and `to`; an unterminated quote extends to the end. */
+/** Yields the punctuation outside quotes and comments between `from` and `to`; an open quote extends to the end. */
 function* signsOf(text: string, from = 0, to = text.length): Generator<Sign> {
   let quote = '';
   for (let at = from; at < to; at++) {
@@ -232,7 +234,7 @@ interface FlowPlace {
   readonly steps: readonly string[];
   readonly role: 'key' | 'value';
   readonly start: number;
-  /** Values before the word in the innermost mapping; null outside any mapping. */
+  /** Values by key of the entries before the cursor in the innermost mapping; null outside any mapping. */
   readonly beside: ReadonlyMap<string, string> | null;
   readonly within: number;
 }
@@ -278,7 +280,7 @@ function flowPlace(before: string): FlowPlace {
   };
 }
 
-/** Reads a mapping's plain values from the text after the cursor, which is `within` levels below it. */
+/** Reads a mapping's plain values by key from the text after the cursor, which is `within` collections below it. */
 function siblingsAfter(after: string, within: number): ReadonlyMap<string, string> {
   const beside = new Map<string, string>();
   let depth = within;

@@ -22,7 +22,7 @@ export interface RolePrivileges {
   /** Columns on which the role has a privilege, granted on the relation or on the column itself. */
   columns(role: Oid, privilege: string, relation: PgRelation): readonly string[];
   mayExecute(role: Oid, called: DatabaseFunction): boolean;
-  /** Reason why row security does not apply to the role; null if it applies once it is enabled. */
+  /** Reason why row security does not apply to the role; null if it applies where it is enabled. */
   exemption(role: Oid, table: PgRelation): Exemption | null;
 }
 

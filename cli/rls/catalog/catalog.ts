@@ -147,7 +147,7 @@ export interface IndexKey {
   /** Column name or expression, as Postgres prints it. */
   readonly text: string;
   readonly operatorClass: string;
-  /** Search operators for the key's type, in its operator family, that are not leakproof. */
+  /** Search operators for the key's type, in the family of `operatorClass`, that are not leakproof. */
   readonly leakyOperators: readonly string[];
   /** True if at least one search operator for the key's type in that family is leakproof. */
   readonly hasLeakproofOperator: boolean;
@@ -230,7 +230,7 @@ export interface UnreadPart {
   readonly reason: string;
 }
 
-/** A name of a search_path, quoted or not, up to the next comma; the white space is that of Postgres. */
+/** A name of a search_path, quoted or not, up to the next comma. White space is as Postgres defines it. */
 const PATH_NAME =
   /[ \t\n\r\f\v]*(?:"((?:[^"]|"")*)"|([^", \t\n\r\f\v][^, \t\n\r\f\v]*))[ \t\n\r\f\v]*(?:,|$)/gy;
 
@@ -251,10 +251,10 @@ export function searchPathOf({ settings }: Role): readonly string[] | null {
   return own === undefined ? null : schemasOf(own.slice(SEARCH_PATH.length));
 }
 
-/** The search_path of Postgres if none is set. */
+/** Default search_path of Postgres. */
 export const DEFAULT_SEARCH_PATH: readonly string[] = ['$user', 'public'];
 
-/** The schemas of a search_path for a current user, whose name is that of the schema `$user`. */
+/** Returns the schemas of a search_path for a user: `$user` stands for the schema with the user's name. */
 export function schemasFor(user: string, searchPath: readonly string[]): readonly string[] {
   return searchPath.map((schema) => (schema === '$user' ? user : schema));
 }

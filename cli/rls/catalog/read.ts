@@ -33,7 +33,7 @@ const SERVER = sql`
 
 /**
  * With an empty search_path, Postgres qualifies every name that it prints, except those in pg_catalog. JIT is off,
- * because compiling these queries would take seconds, and running them takes milliseconds.
+ * because compiling these queries takes seconds, while running them takes milliseconds.
  */
 const SESSION = sql`
   select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true)`;
@@ -194,7 +194,7 @@ function decodeBinaryCasts(rows: readonly SecurityRow[]): ReadonlySet<string> {
   return new Set(rows.map((row) => textIn(row, 'cast')));
 }
 
-/** Of a setting that is set several times, the one that a login gets: role in database, role, database, all. */
+/** If a setting is set several times, selects the value that a login gets: role in database, role, database, all. */
 const ROLES = sql`
   select r.oid::int8 as id, r.rolname::text as name, r.rolcanlogin as login, r.rolsuper as super,
          r.rolbypassrls as bypass, r.rolcreaterole as create_role, r.rolreplication as replication,

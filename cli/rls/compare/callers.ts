@@ -131,8 +131,8 @@ export function mayHaveRows({ name }: ComparedCaller): boolean {
 }
 
 /**
- * Makes callers of each role: one without values, one with values that no row has, as a stranger's, and others with
- * values of the columns that filters compare with the attribute.
+ * Makes callers of each role: one without attribute values, one with values that no row has, like a stranger's, and
+ * others with values from the columns that filters compare with the attribute.
  *
  * @param each number of callers with values of rows for each role
  */
@@ -192,7 +192,7 @@ const MOST: ReadonlyMap<TypeName, bigint> = new Map([
   ['int8', 2n ** 63n - 1n],
 ]);
 
-/** A value that none of the columns has; null if their types allow none that is simple to find. */
+/** Returns a value that none of the columns has; null if finding one is not simple for their types. */
 async function valueOfNoRow(system: SystemEngine, columns: readonly SampledColumn[]): Promise<string | null> {
   if (columns.length === 0) return null;
   const isText = ({ column: { type, stored, labels } }: SampledColumn): boolean =>
@@ -241,7 +241,7 @@ function place(claims: Record<string, unknown>, path: readonly string[], value: 
   claims[first] = inner;
 }
 
-/** Files of an import, and the callers, which are not subjects of the policy yet. */
+/** Files of an import to serve, with the callers as subjects in place of those of the policy. */
 export interface ServedFiles {
   readonly manifestFile: string;
   readonly policyFile: string;
@@ -249,7 +249,7 @@ export interface ServedFiles {
   readonly subjects: readonly object[];
   /** Maximum number of rows in an answer. */
   readonly maxRows: number;
-  /** Members that replace members of the manifest. */
+  /** Top-level members that replace those of the manifest. */
   readonly manifest?: Readonly<Record<string, unknown>>;
 }
 

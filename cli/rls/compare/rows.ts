@@ -7,14 +7,14 @@ import { problemOf } from '../../reply.js';
 import type { TableView } from '../import/view-plan.js';
 import { type ComparedCaller, sessionSettings } from './callers.js';
 
-/** The rows visible to a caller, each as JSON of its compared columns, or why they are unknown. */
+/** The rows visible to a caller, each as JSON of its compared columns, or the reason why the rows are unknown. */
 export type VisibleRows =
   | { readonly kind: 'rows'; readonly keys: ReadonlySet<string> }
   | { readonly kind: 'unknown'; readonly reason: string };
 
 /** A row to compare, identified by its key. */
 export interface SampledRow {
-  /** The key as Postgres prints a JSON array of its columns' texts. */
+  /** The key as a JSON array of its columns' texts, spelled as Postgres prints it. */
   readonly key: string;
   /** Key values as text, one for each column of the key. */
   readonly values: readonly string[];
@@ -48,7 +48,7 @@ function rowText({ columns }: ComparedColumns): Sql {
   return sql`json_build_array(${texts})::text`;
 }
 
-/** Queries the database, read-only, with the caller's role and settings. @param sample null: all rows */
+/** Queries the database as the caller, read-only. @param sample rows to compare; null: all rows */
 export async function rowsUnderRowSecurity(
   system: SystemEngine,
   compared: ComparedColumns,
@@ -88,7 +88,7 @@ function isUpstream(error: unknown): error is UpstreamFailure {
 /** Maximum number of keys in one query to the gateway. */
 const KEYS = 200;
 
-/** Queries the gateway with the caller's token. @param sample rows to compare; null: all */
+/** Queries the gateway with the caller's token. @param sample rows to compare; null: all rows */
 export async function rowsOfGateway(
   url: string,
   token: string,
@@ -175,7 +175,7 @@ const PLAIN: ReadonlySet<TypeName> = new Set(['bool', 'int2', 'int4', 'int8', 'n
  * The key of an entity or, if not all of it is visible, its unlabelled columns of `PLAIN` types. Null if there is
  * nothing to compare.
  *
- * @param view the view behind the entity, if it is an entity over the table of a view
+ * @param view the view that the entity represents, if the entity is declared over the view's table; otherwise null
  * @param granted names of the columns that the role may see
  */
 export function comparedColumns(

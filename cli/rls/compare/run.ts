@@ -78,7 +78,7 @@ export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Pro
   });
 }
 
-/** The entities that a role may read in the database or is granted; null if there is no column to compare. */
+/** The entities that a role is granted or may read in the database, each with the columns to compare; null if none. */
 function entitiesOf(
   { role }: ComparedCaller,
   { manifest, snapshot, views }: ComparedModel,
@@ -151,7 +151,7 @@ interface ComparedGateway {
   token(caller: number): Promise<string>;
 }
 
-/** Serves the files over REST in this process, with a subject for each caller. */
+/** Serves the files over REST in this process while `work` runs, with a subject for each caller. */
 function withGateway(
   { manifestFile, policyFile }: FolderModel,
   subjects: readonly object[],
@@ -179,11 +179,11 @@ export interface RlsComparison {
   /** Number of rows visible in the database; null if unknown. */
   readonly database: number | null;
   readonly gateway: number | null;
-  /** Key of a row visible only through the gateway, as JSON; null if there is none or no key is compared. */
+  /** Key of a row visible only through the gateway, as JSON; null if no such row exists or no key is compared. */
   readonly more: string | null;
-  /** Key of a row visible only in the database, in the same form. */
+  /** Key of a row visible only in the database, as JSON; null in the same cases. */
   readonly less: string | null;
-  /** Reason why the rows of one side are unknown; otherwise null. */
+  /** Reason why the rows of one side are unknown or could not be compared; otherwise null. */
   readonly reason: string | null;
 }
 
@@ -197,7 +197,7 @@ function compared(
   if (under.kind === 'unknown' || through.kind === 'unknown') {
     const fails = under.kind === 'unknown' ? under.reason : null;
     const refuses = through.kind === 'unknown' ? through.reason : null;
-    // If the database fails, nobody sees a row there, so the gateway must not show one either.
+    // If the query fails in the database, the role sees no row there, so the gateway must not show one either.
     if (fails !== null && through.kind === 'rows' && through.keys.size > 0)
       return {
         ...of,

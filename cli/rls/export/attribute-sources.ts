@@ -11,8 +11,9 @@ import { type CallerSource, sourceFrom } from '../import/caller-value.js';
 export type SettingsForm = 'claims' | 'app';
 
 /**
- * Sources of the callers' attributes: as stated, otherwise the claim in an exchange rule of the policy, otherwise the
- * default. An attribute is a list if that is stated, or if a subject of the policy has a list for it.
+ * Sources of the callers' attributes: the source stated explicitly, otherwise the claim in an exchange rule of the
+ * policy, otherwise the default. An attribute is a list if that is stated, or if a subject of the policy has a list for
+ * it.
  */
 export class AttributeSources {
   readonly #stated: ReadonlyMap<string, CallerAttribute>;
@@ -97,7 +98,7 @@ export function valueSql({ source, list }: CallerAttribute): string {
   }
 }
 
-/** SQL condition that the caller has a value. @param single rejects arrays and objects in non-list claims */
+/** SQL condition that the caller has a value. @param single true to reject arrays and objects in non-list claims */
 export function presenceSql(attribute: CallerAttribute, single: boolean): string {
   const { source, list } = attribute;
   if (source.kind === 'claim' && single && !list)

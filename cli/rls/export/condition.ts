@@ -47,8 +47,8 @@ export function conditionSql(filter: Expr, attributes: ExportedAttributes): stri
 }
 
 /**
- * Adds the attributes of callers for which fewer matching values mean more accepted rows, as under NOT. Such a filter
- * must accept no row if the value has an unexpected form, such as a list.
+ * Adds to `found` the attributes of callers in expressions where fewer matching values can mean more accepted rows,
+ * such as under NOT. The filter must then accept no row if the value has an unexpected form, such as a list.
  */
 function addNegated(expr: Expr, positive: boolean, attributes: ExportedAttributes, found: Set<string>): void {
   switch (expr.kind) {
@@ -128,7 +128,7 @@ function cast(value: string, type: string): string {
   return type === 'text' ? value : `${value}::${type}`;
 }
 
-/** Writes `value = ANY (…)` for alternatives that compare one attribute with constants; otherwise null. */
+/** Writes an OR that compares one attribute with constants as `value = ANY (…)`; returns null for any other OR. */
 function amongText(args: readonly Expr[], attributes: ExportedAttributes): string | null {
   const matches = args.filter(isOfConstant);
   const [first] = matches;
@@ -145,7 +145,7 @@ function isOfConstant(expr: Expr): expr is AttributeMatch {
   return expr.kind === 'attribute_match' && expr.arg.kind === 'literal';
 }
 
-/** The attribute whose presence an import requires by `'' = attribute(…) or true`; otherwise null. */
+/** The attribute in `'' = attribute(…) or true`, which requires that it is present; otherwise null. */
 function presenceOf(expr: Expr): string | null {
   return expr.kind === 'or' ? besideBoolean(expr.args, true) : null;
 }
@@ -213,7 +213,7 @@ export interface ReadingFunction {
 
 /**
  * Translates the attributes of a policy to SQL. Attributes read from entities become SECURITY DEFINER functions that
- * run as the tables' owner, since the gateway reads such attributes regardless of grants, too.
+ * run as the tables' owner, since the gateway, too, reads such attributes regardless of grants.
  */
 export class Readings implements ExportedAttributes {
   readonly #connector: string;

@@ -10,13 +10,13 @@ import { conditionSql, type ReadingFunction, Readings } from './condition.js';
 /** Row security of one table for one role. */
 export interface RoleOnTable {
   readonly role: string;
-  /** Physical names, in the order of the table; empty if the role may not read the table. */
+  /** Physical names of the readable columns, in the order of the table; empty if the role may not read the table. */
   readonly columns: readonly string[];
   /** Conditions of permissive policies. */
   readonly rows: readonly string[];
-  /** True if the role is denied the whole table. This also holds for logins that have other roles as well. */
+  /** True if the role is denied the whole table. The denial also holds for logins that have other roles as well. */
   readonly denied: boolean;
-  /** Roles that a login must not have in addition: it would see cells that no grant shows, so it sees no row. */
+  /** Roles that a login must not have as well: it would see cells that no grant shows, so it sees no row. */
   readonly apart: readonly string[];
 }
 
@@ -200,7 +200,7 @@ class Exporter {
     }
   }
 
-  /** Roles with which a login would see cells of the table that the gateway hides; each pair once. */
+  /** Roles that together with `one` would show a login cells that the gateway hides; each pair is listed once. */
   #apart(one: RoleOnTable, all: readonly RoleOnTable[], relations: readonly Relation[]): readonly string[] {
     const found = all.filter((other) => {
       if (other.role === one.role) return false;

@@ -5,7 +5,7 @@ import { sourceText } from '../import/caller-value.js';
 import { EXPORT_SCHEMA, type ReadingFunction } from './condition.js';
 import type { ExportedRowSecurity, LeftPart, RoleOnTable, SecuredTable } from './design.js';
 
-/** Prefix of policy names; a number follows that counts the policies of a table. */
+/** Prefix of policy names, which is followed by the number of the policy on its table. */
 const POLICY = 'osl_export_';
 
 /**
@@ -89,7 +89,7 @@ export function leftText({ object, role, reason }: LeftPart): string {
   return comment(`${object}${role === null ? '' : ` (${identifier(role)})`}: ${reason}`);
 }
 
-/** Drops an earlier export's policies, functions and schema. Fails if other objects use or are in them. */
+/** Writes a block that drops an earlier export; it fails if other objects use its parts or are in its schema. */
 function clearing(): string {
   return block(`
 DECLARE
@@ -184,7 +184,7 @@ function policiesOf({ role, rows, denied, apart }: RoleOnTable): readonly Writte
   ];
 }
 
-/** Fails if a role has more privileges than were granted here, or is exempt from row security. */
+/** Writes a block that fails if a role has more rights than granted here, or is exempt from row security. */
 function check({ roles, tables, closed }: ExportedRowSecurity): string {
   const all = [...tables, ...closed.map((table) => ({ ...table, roles: [] }))];
   const rights = all.flatMap((table: SecuredTable) =>

@@ -37,7 +37,7 @@ export function isCallerFunction(schema: string | null, name: string): boolean {
 
 /**
  * The value of the caller that an expression reads, or a list split from it; null for any other expression. Casts and
- * the like are ignored (see `unwrapped`).
+ * similar wrappers are ignored (see `unwrapped`).
  */
 export function callerValueOf(node: Node): CallerValue | null {
   const inner = unwrapped(node);
@@ -210,7 +210,7 @@ export class ImportedAttributes {
     return attributesNamed([filter], (name) => this.#tables.get(name)?.rows);
   }
 
-  /** The name of the attribute for a value of the caller; adds one if there is none. */
+  /** The name of the attribute for a value of the caller; adds the attribute if it is new. */
   caller({ source, list }: CallerValue): string {
     const known = this.#callers.findIndex((one) => sameSource(one.source, source));
     const found = this.#callers[known];
@@ -223,7 +223,7 @@ export class ImportedAttributes {
     return name;
   }
 
-  /** The name of the attribute with this definition; adds one if there is none. */
+  /** The name of the attribute with this definition; adds the attribute if it is new. */
   table(document: TableAttributeDocument): string {
     for (const [name, known] of this.#tables) if (sameReading(known, document)) return name;
     const { on, column } = document;
@@ -242,7 +242,7 @@ export class ImportedAttributes {
   }
 }
 
-/** The attributes that filters name or need in turn. @param rowsOf the filter by which one is read */
+/** The attributes that filters name or need in turn. @param rowsOf returns the row filter of an attribute */
 export function attributesNamed(
   filters: Iterable<string | undefined>,
   rowsOf: (name: string) => string | undefined,

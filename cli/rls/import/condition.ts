@@ -59,7 +59,7 @@ function allOf(parts: readonly string[], { attributes }: Translation): string {
 
 const PRESENCE = /^\('' = attribute\('([^']+)'\) or true\)$/;
 
-/** The claim in an export's test for a single value, `jsonb_typeof(claim) = ANY (…)`; otherwise null. */
+/** The claim in `jsonb_typeof(claim) = ANY (…)`, by which an export tests for a single value; otherwise null. */
 function singleClaim(node: Node): CallerValue | null {
   if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP_ANY' || operatorOf(node.A_Expr.name) !== '=')
     return null;
@@ -78,7 +78,7 @@ function negated(text: string): string {
   return `not (${text})`;
 }
 
-/** Writes a presence test. It is the same for every row; without the attribute, a filter accepts no row. */
+/** Writes a presence test, the same for every row. It names the attribute, without which a filter accepts no row. */
 function presence(value: CallerValue, isPresent: boolean, { context, positive }: ConditionPlace): string {
   if (isPresent !== positive) throw new Untranslatable('that a value of the caller is missing');
   const known = `'' = attribute('${context.attributes.caller(value)}')`;
@@ -127,7 +127,7 @@ function isWrappedSelect(node: Node): boolean {
   return 'SubLink' in node && unwrapped(node) !== node;
 }
 
-/** Translates a comparison with a value of the caller or with rows of a table; otherwise null. */
+/** Translates a comparison with a value of the caller or with rows of a table; returns null for any other node. */
 function comparison(node: Node, place: ConditionPlace): string | null {
   const { scope, context, positive } = place;
   if (!('A_Expr' in node)) return null;

@@ -183,7 +183,7 @@ class Importer {
     return [];
   }
 
-  /** Grants for a view over one table: for its rows, and for those in which it shows a masked column. */
+  /** Makes grants for the rows of a view over one table, and grants that unmask columns where the view does. */
   #ofView(role: Role, plan: TableView): readonly GrantDocument[] {
     const { view, query } = plan;
     const note = (kind: ImportNote['kind'], detail: string | null): void =>
@@ -315,10 +315,10 @@ interface ShownColumns {
 }
 
 /**
- * Sorts the columns of a view into plain and masked ones; notes the others.
+ * Sorts the columns of a view into plain and masked ones; the other columns are left out, with a note.
  *
  * @param labelOf the label of a column of the table; null if it has none
- * @param known the columns of the table that the model has
+ * @param known names of the entity's columns, by column name of the table
  */
 function viewColumns(
   columns: readonly ViewColumn[],

@@ -83,7 +83,7 @@ export async function importDatabase(
     const isCounted = declared === null && (!isView(candidate) || Date.now() < deadline);
     const counted = isCounted ? await countKey(system, candidate) : null;
     const key = declared ?? (counted === null || counted.kind === 'none' ? [] : counted.columns);
-    // Attributes read tables that link two others, so such a table becomes an entity as well.
+    // Attributes can be read from tables that link two others, so such a table becomes an entity as well.
     keyed.push({ ...candidate, key, proposal: 'entity' });
   }
   const tables = draftManifest(keyed, new Map(), { tenant, urlEnv, rowSecurity: false, joins: 'any' });
@@ -110,14 +110,14 @@ export async function importDatabase(
   };
 }
 
-/** Time in ms for finding keys of views by queries, which may be slow. Later views get no counted key. */
+/** Time in ms from the start of the search for keys. Later, no queries, which may be slow, look for keys of views. */
 const VIEWS_MS = 30_000;
 
 function isView({ kind }: AdoptionCandidate): boolean {
   return kind !== 'table';
 }
 
-/** The columns of a one-table view that show the table's key; null if it is not shown, or for other views. */
+/** The columns of a one-table view that show the table's key; null if it is not shown, or for other relations. */
 function passedKey(
   db: CheckedDatabase,
   view: AdoptionCandidate,
@@ -176,7 +176,7 @@ function readerScript(role: string, relations: readonly PgRelation[], catalog: S
 
 const POLICY = 'osl_gateway';
 
-/** True for a restrictive policy that every role is subject to. */
+/** True for a restrictive policy on SELECT that applies to every role. */
 function isForEverybody(policy: Policy): boolean {
   return !policy.permissive && governs(policy, 'SELECT') && policy.roles.includes(PUBLIC);
 }
@@ -225,7 +225,7 @@ function withView(
   const model = [...manifest.catalog.relations.values()].find((relation) => tableName(relation) === table);
   const connector = document.connectors[CONNECTOR];
   const source = model === undefined ? undefined : document.entities[model.name]?.source;
-  // The table is not an entity, so the view gets none; its grants are then refused.
+  // The table is not an entity, so the view does not become one either, and its grants are refused.
   if (model === undefined || connector === undefined || source === undefined) return document;
   const declared = new Map(Object.entries(connector.tables[table]?.columns ?? {}));
   const columns = labelled(declared, plan, model, connector.tables);

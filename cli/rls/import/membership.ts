@@ -20,8 +20,8 @@ import type { ConditionPlace, Translation } from './translation.js';
 
 /**
  * Writes a subquery in a condition as a comparison with an attribute whose values are read from the subquery's tables:
- * `x IN (SELECT y FROM t WHERE …)` becomes `x = attribute('t_y')`. Its joins become attributes that need each other, so
- * they must form a tree.
+ * `x IN (SELECT y FROM t WHERE …)` becomes `x = attribute('t_y')`. Each joined table becomes an attribute in the filter
+ * of the table that it is joined to, so the joins must form a tree.
  *
  * @param isScalar true for a subquery used as a single value, which must have at most one row
  * @throws Untranslatable
@@ -90,8 +90,8 @@ function callerMembership(
 }
 
 /**
- * Refuses clauses that change which rows a subquery has. DISTINCT and ORDER BY are allowed, and LIMIT 1 in EXISTS or if
- * there is at most one row.
+ * Refuses clauses that change which rows a subquery has. DISTINCT and ORDER BY are allowed; LIMIT 1 is allowed in
+ * EXISTS and if there is at most one row.
  */
 function requirePlain(select: SelectStmt, mayLimit: boolean): void {
   const { groupClause, havingClause, limitCount, limitOffset, op, withClause, valuesLists, lockingClause } =
@@ -342,14 +342,14 @@ function columnIn(
   return 'node' in found ? columnIn(found.node, found.scope) : found;
 }
 
-/** Calls `visit` with the table of each column in a tree; in nested subqueries, of outer columns only. */
+/** Calls `visit` with the table of each column in a tree; in nested subqueries, only of each outer column. */
 function eachRange(value: unknown, scope: NameScope, visit: (range: FromTable) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
     for (const item of value) eachRange(item, scope, visit);
     return;
   }
-  const node = value as Node; // other objects have none of the names below
+  const node = value as Node; // safe: objects other than nodes have none of the names below
   const found = resolve(node, scope);
   if (found !== null) {
     if ('node' in found) eachRange(found.node, found.scope, visit);

@@ -109,7 +109,7 @@ export class PolicyFilters {
     this.#notes = notes;
   }
 
-  /** Filters for the rows of a table that its policies let a role see; null: all rows. @throws FailsInDatabase */
+  /** Filters for the rows of a table that its policies show a role; a null means all rows. @throws FailsInDatabase */
   ofPolicies(reading: ReadRights, table: ImportedTable, subject: Subject): readonly (string | null)[] {
     const { relation } = table;
     const { role, view } = subject;
@@ -160,7 +160,7 @@ export class PolicyFilters {
     });
   }
 
-  /** The filters of all restrictive policies; null, with a note, if one has no equivalent. */
+  /** The filters of all restrictive policies; null, with a note, if one of the policies has no equivalent. */
   #limits(
     reading: ReadRights,
     table: ImportedTable,
@@ -214,7 +214,7 @@ export class PolicyFilters {
     });
   }
 
-  /** Returns the translation; null, with a note, if there is none. @throws FailsInDatabase, with a note */
+  /** Returns the translation; null, with a note, if there is no equivalent. @throws FailsInDatabase, with a note */
   #attempt<T>(role: Role, object: string, translate: () => T): T | null {
     try {
       return translate();

@@ -59,7 +59,7 @@ export interface TableLookup {
   table(schema: string | null, name: string, searchPath: readonly string[]): ImportedTable;
 }
 
-/** The name of a built-in operator. @throws Untranslatable for an operator of a user or an extension */
+/** The name of a built-in operator. @throws Untranslatable for any other operator */
 export function operatorOf(nodes: readonly Node[] | undefined): string {
   const [schema = '', name] = namesOf(nodes);
   if (name === undefined) return schema;
@@ -136,5 +136,5 @@ export class Untranslatable extends Error {
   override readonly name = 'Untranslatable';
 }
 
-/** Thrown for a part that fails for the role, and with it every query on the table: the role sees no row. */
+/** Thrown for a part of a policy that fails for the role: every query on the table fails, so the role sees no row. */
 export class FailsInDatabase extends Untranslatable {}

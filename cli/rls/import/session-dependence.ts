@@ -13,8 +13,8 @@ import { eachNode, parsedStatement, relationNames } from '../statement.js';
 
 /**
  * The reason why sessions could get different rows from a view, such as `current_user`; null if everybody who may read
- * the view gets the same rows at the same time. Follows the views that it reads, the functions that it calls and the
- * policies that apply to the owners. Ignores the time zone of a session.
+ * the view gets the same rows at the same time. Follows nested views, called functions, and the policies that apply to
+ * the owners of the views. Ignores the time zone of a session.
  */
 export function sessionDependence(db: CheckedDatabase, view: PgRelation): string | null {
   return ofView(db, view, new Set());
@@ -167,7 +167,10 @@ function ofSystemFunction({ catalog }: CheckedDatabase, name: string): string | 
   return volatility === 'volatile' ? `the volatile function ${name}` : `the function ${name}`;
 }
 
-/** Functions in views run with the rights of the session, so all must be executable by PUBLIC and read no table. */
+/**
+ * The reason why a function could give sessions different results; otherwise null. Functions in views run with the
+ * rights of the session, so they must be executable by PUBLIC and read no table.
+ */
 function ofFunction(db: CheckedDatabase, called: DatabaseFunction, depth: number): string | null {
   const { language, body, bound, extension, volatility, grants } = called;
   const text = signature(called);

@@ -14,7 +14,7 @@ export interface SimpleView {
   /** Row condition; null: all rows. */
   readonly where: Node | null;
   readonly columns: readonly ViewColumn[];
-  /** Columns of the table that the query names in any place. */
+  /** Columns of the table that the query names anywhere. */
   readonly reads: ReadonlySet<string>;
 }
 
@@ -96,7 +96,7 @@ const ROW_WISE: ReadonlySet<string> = new Set(
   jsonb_build_object array_to_string string_to_array host nullif format`.split(/\s+/),
 );
 
-/** Refuses aggregates, window and set-returning functions: they can change which rows there are. */
+/** Refuses aggregates, window functions and set-returning functions: they can change which rows the view has. */
 function requireRowWise(db: CheckedDatabase, value: Node, column: string): void {
   eachNode(value, (node) => {
     if (!('FuncCall' in node)) return;

@@ -124,7 +124,7 @@ export interface InlinedCall extends BoundNode {
 
 const DEPTH = 8;
 
-/** The expression that replaces a call of a user-defined function; otherwise null. @throws Untranslatable */
+/** The expression that replaces a call of a user-defined function; null for any other node. @throws Untranslatable */
 export function inlined(
   node: Node,
   scope: NameScope,

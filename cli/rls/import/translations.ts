@@ -57,7 +57,7 @@ export class Translations {
   /** Policies that determine which rows a role can read. */
   policiesFor(role: Role, relation: PgRelation): readonly Policy[] {
     const { catalog, isFor } = this.#database;
-    // A policy without USING has no effect on SELECT; a permissive one shows no rows.
+    // A policy without USING has no effect on SELECT: a permissive one adds no rows, and a restrictive one hides none.
     return relation.policies
       .filter((policy) => policy.using !== null && governs(policy, 'SELECT') && isFor(policy, role))
       .flatMap((policy) => (isOfGateway(policy, catalog) ? secondLineFor(policy, role) : policy));
@@ -162,8 +162,8 @@ const SECOND_LINE =
   'the rights that a gateway sends, by `osl row-security`: its policy file has these grants';
 
 /**
- * A policy made by `osl row-security`, as it applies to a role. Where row security was enabled for the gateway's role,
- * a second policy lets all other roles see all rows.
+ * A policy made by `osl row-security`, as it applies to a role. `OTHERS_POLICY`, which shows all rows to every role
+ * except the gateway's, becomes `true`, or is left out for the gateway's role.
  */
 function secondLineFor(policy: Policy, { name }: Role): readonly Policy[] {
   const [, gateway] = /^\(SESSION_USER <> '((?:[^']|'')*)'::name\)$/.exec(policy.using ?? '') ?? [];

@@ -16,7 +16,7 @@ export function sourceOfSetting(name: string): CallerSource {
 
 /** A value that row security reads from the session, with the attribute that stands for it in the policy. */
 export interface CallerValueName {
-  /** Name of the attribute; without one, a name in parentheses that no attribute can have. */
+  /** Name of the attribute; if there is none, a name in parentheses, which no attribute can have. */
   readonly name: string;
   readonly source: CallerSource;
   readonly list: boolean;

@@ -17,7 +17,7 @@ interface TargetType {
   readonly type: TypeName | null;
   readonly name: string;
   readonly isList: boolean;
-  /** True with a length or a precision, such as `varchar(3)`. */
+  /** True for a type with a length or a precision, such as `varchar(3)`. */
   readonly isLimited: boolean;
   readonly isEnum: boolean;
 }
@@ -113,7 +113,7 @@ function castItem(item: Term, type: TypeName | null, encoder: Encoder): Term {
   return item.type === null ? literalTerm(item.literal, type, encoder) : item;
 }
 
-/** Casts a setting or claim to another type. An empty text has a value only as text. */
+/** Casts a setting or claim to another type. In types other than text, an empty text counts as NULL. */
 function castCaller(term: CallerTerm, type: TypeName, encoder: Encoder): CallerTerm {
   if (term.type === type) return term;
   const isWider = KEEPING.has(`${term.type} ${type}`) && term.type !== 'uuid';

@@ -200,7 +200,7 @@ function callerValuesOf(
   return found;
 }
 
-/** A value not in `others`, in the type of the comparison; a uuid for text, which fits both types. */
+/** A value not in `others`, in the type of the comparison; for text, a uuid, which fits both. Null if none is left. */
 function otherValue(
   name: string,
   others: ReadonlySet<string>,
@@ -327,7 +327,7 @@ class WitnessRows {
     return { name, set: null, attribute, entity: relation, column: physical };
   }
 
-  /** @param groups all values in the model: the row must not give a set a value that the set lacks */
+  /** @param groups all values in the model; the row must not put a value into a set that lacks it in the model */
   async #addRow(
     source: ExampleSource,
     { value, type }: RowGroup,
@@ -369,7 +369,7 @@ class WitnessRows {
     return this.add(encoder, model, depth + 1);
   }
 
-  /** Takes from a model the caller's values that are still open. Returns false if no database has them. */
+  /** Takes the caller's values that are still open from a model. Returns false if no database can have them. */
   #learn(encoder: Encoder, model: SolverModel): boolean {
     const values = callerValuesOf(encoder, this.#context, model);
     for (const [name, own] of values ?? []) if (this.#isOpen(name)) this.#caller.set(name, own);

@@ -21,7 +21,7 @@ import { type Example, exampleOf } from './examples.js';
 import { RowSecurityEncoder } from './row-security.js';
 import { Ties } from './ties.js';
 
-/** A comparison of the rows and columns of one table that a role sees through gateway and database. */
+/** A comparison of the rows and columns of one table that a role sees through the gateway and in the database. */
 export interface RoleProof {
   /** The database role; the policy's role if the database has no such role. */
   readonly role: string;
@@ -156,7 +156,7 @@ async function decide(
   return verdictOf(outcomes);
 }
 
-/** Asks for a caller with all values, since such examples are easier to read and to run. */
+/** Asks for a caller with a value for each attribute, since such examples are easier to read and to run. */
 function wishOf(encoder: Encoder): Formula {
   return and(
     ...[...encoder.attributes].flatMap((name) => [

@@ -94,7 +94,7 @@ function namedArgument(name: string, scope: ProofScope): PlacedExpression {
   throw new NotUnderstood(`the argument ${name}`);
 }
 
-/** The name of a built-in operator. @throws NotUnderstood for an operator of a user or an extension */
+/** The name of a built-in operator. @throws NotUnderstood for any other operator */
 export function operatorOf({ name }: A_Expr): string {
   const names = namesOf(name);
   const [schema, operator] = names.length > 1 ? names : ['pg_catalog', names[0]];
@@ -125,7 +125,7 @@ function collect(value: unknown, place: PlacedExpression, from: FromReader, foun
     for (const item of value) collect(item, place, from, found);
     return;
   }
-  const node = value as Node; // other objects have none of the names below
+  const node = value as Node; // safe: objects other than nodes have none of the names below
   const reference = referenceOf({ ...place, node });
   if (reference !== null) {
     if ('column' in reference) found.push(reference);

@@ -207,7 +207,7 @@ async function countIn(
 }
 
 interface ScratchStatement {
-  /** Table that is incomplete if the statement fails; null if the failure shows only in use. */
+  /** Table that is incomplete if the statement fails; null if the failure shows only when the object is used. */
   readonly object: string | null;
   readonly text: string;
 }

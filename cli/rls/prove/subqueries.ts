@@ -20,7 +20,7 @@ import {
 } from './scope.js';
 import { comparedValue, isNull } from './terms.js';
 
-/** A part of a subquery's condition; once all tables are replaced, about the outer row only. */
+/** A part of a subquery's condition. Once all tables are replaced by row sets, it concerns only the outer row. */
 type SubqueryPart =
   | { readonly kind: 'condition'; readonly place: PlacedExpression }
   | { readonly kind: 'equality'; readonly left: PlacedExpression; readonly right: PlacedExpression }
@@ -106,7 +106,7 @@ function requireReadable(
     : new NotUnderstood(`the table ${name}, which the role may not read`);
 }
 
-/** Thrown for a policy that reads its own table, or one that the role may not read: every query fails. */
+/** Thrown for a policy that reads its own table, or a table that the role may not read: every query fails. */
 export class AlwaysFails extends Error {
   override readonly name = 'AlwaysFails';
 }
@@ -119,7 +119,7 @@ function withoutArrayAgg(target: Node): Node {
   return isArrayAgg(target) && 'FuncCall' in target ? (target.FuncCall.args?.[0] ?? target) : target;
 }
 
-/** Requires at most one row: the conditions must fix each column of a unique key of the only table. */
+/** Requires at most one row in a subquery: its conditions fix each column of a unique key of its only table. */
 function requireOneRow(
   ranges: readonly RangeTable[],
   parts: readonly SubqueryPart[],
@@ -155,7 +155,7 @@ interface Links {
   readonly isLeaf: boolean;
 }
 
-/** Replaces one table by a row set; returns the remaining parts. */
+/** Replaces one table by a row set; returns the other parts and a part that tests membership in the set. */
 function withoutOne(
   left: Set<RangeTable>,
   parts: readonly SubqueryPart[],
@@ -254,7 +254,7 @@ function isCastToText(node: Extract<Node, { TypeCast: unknown }>): boolean {
 
 const TRUE_NODE: Node = { A_Const: { boolval: { boolval: true } } };
 
-/** The name of the set of a table's rows that meet its own conditions and that the role sees. */
+/** Adds the set of a table's rows that meet the conditions `own` and that the role sees; returns the id of the set. */
 function setOf(
   range: RangeTable,
   column: string | null,

@@ -49,7 +49,7 @@ export interface ValueTerm {
 /** A single value of the caller: a setting, or a claim as text. */
 export interface CallerTerm {
   readonly kind: 'caller';
-  /** Name of the attribute; without one, a name for the setting or claim. */
+  /** Name of the attribute; if there is none, a name for the setting or claim. */
   readonly attribute: string;
   /** Type of the last cast; text without a cast. */
   readonly type: TypeName;
@@ -60,7 +60,7 @@ export interface CallerTerm {
   readonly key: string;
 }
 
-/** Claims as JSON: all of them, or those at a path. */
+/** Claims as JSON: all claims, or the value at a path. */
 interface ClaimsTerm {
   readonly kind: 'claims';
   readonly path: readonly string[];
@@ -72,7 +72,7 @@ export interface ElementsTerm {
   readonly kind: 'elements';
   readonly attribute: string;
   readonly type: TypeName;
-  /** True if a missing list has no elements; false if it is NULL. */
+  /** True if a missing list has no elements; false if a missing list is NULL. */
   readonly missingIsEmpty: boolean;
   readonly key: string;
 }
@@ -207,8 +207,8 @@ export const COMPARISONS: ReadonlySet<string> = new Set(
 const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 
 /**
- * Compares two values of rows or literals. An unsupported operator gives an unknown truth value, the same one for the
- * same operands.
+ * Compares two values of rows or literals. For an unsupported operator, returns an unknown truth value that is the same
+ * for the same operands.
  */
 function compareValues(operator: string, left: ValueTerm, right: ValueTerm, encoder: Encoder): Truth {
   const [a, b] = [typed(left, right.type, encoder), typed(right, left.type, encoder)];

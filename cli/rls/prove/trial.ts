@@ -42,7 +42,7 @@ export class ExampleTrials {
     };
   }
 
-  /** The open database, or a new one if the example needs a setting to be unset that this session has had. */
+  /** The open database, or a new one if the open session has had a setting that the example needs unset. */
   async #scratchFor(example: Example): Promise<ScratchDatabase> {
     this.#scratch ??= this.#openScratch();
     const open = await this.#scratch;

@@ -43,7 +43,7 @@ interface InnerConditions {
   equal(left: PlacedExpression, right: PlacedExpression, home: Home): Truth;
 }
 
-/** Translates values in conditions of row security: of the row, of the caller, and literals. */
+/** Translates the values in conditions of row security: values of the row, values of the caller, and literals. */
 export class Values {
   readonly #context: TranslationContext;
   readonly #conditions: InnerConditions;

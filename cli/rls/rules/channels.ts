@@ -90,13 +90,13 @@ function isSurrogate({ identity, type, default: initial }: PgColumn): boolean {
   return identity || type === 'uuid' || /\bnextval\(|uuid/.test(initial ?? '');
 }
 
-/** True if the key has several columns and one is named in the target's policies, such as `(tenant, id)`. */
+/** True if the foreign key has several columns and the target's policies read one of them, as in `(tenant, id)`. */
 function isPinned(db: CheckedDatabase, target: PgRelation, { referencedColumns }: PgForeignKey): boolean {
   const columns = policyColumns(db, target);
   return referencedColumns.length > 1 && referencedColumns.some((column) => columns.has(column));
 }
 
-/** True if every permissive INSERT policy reads the referenced table, to see if the row is visible. */
+/** True if every permissive INSERT policy queries the referenced table, and so can check that the row is visible. */
 function isChecked(db: CheckedDatabase, table: PgRelation, target: PgRelation): boolean {
   const inserting = db
     .policiesOf(table)

@@ -3,7 +3,7 @@ import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../d
 import { type RlsRule, violation } from '../finding.js';
 import { contentOf } from './unused-policies.js';
 
-/** Rules about missing row security or policies, so that a table shows all rows or none. */
+/** Rules about tables that show all rows or none because row security or policies are missing. */
 export const COVERAGE: readonly RlsRule[] = [
   {
     code: 'RLS001',
@@ -77,7 +77,7 @@ export const COVERAGE: readonly RlsRule[] = [
   },
 ];
 
-/** True if the policy shows rows to at least one of the roles. */
+/** True if the policy applies to SELECT by at least one of the roles. */
 function reads(db: CheckedDatabase, { policy }: AnalysedPolicy, roles: readonly number[]): boolean {
   if (!governs(policy, 'SELECT')) return false;
   return roles.some((role) => policy.roles.some((id) => id === 0 || db.access.privilegesOf(role).has(id)));
@@ -91,7 +91,7 @@ function enable(table: PgRelation): string {
   return `ALTER TABLE ${qualified(table)} ENABLE ROW LEVEL SECURITY;`;
 }
 
-/** Rules about partitions and inheriting tables: a query that names one avoids the parent's policies. */
+/** Rules about partitions and inheriting tables: a query that names such a table bypasses its parent's policies. */
 export const PARTITIONS: readonly RlsRule[] = [
   {
     code: 'RLS030',

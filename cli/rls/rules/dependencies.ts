@@ -116,7 +116,7 @@ function dependenciesOf(db: CheckedDatabase, analysed: AnalysedPolicy): readonly
   return [...seen].filter((read) => read.rowSecurity !== 'off');
 }
 
-/** Relations of a view whose policies apply: to the view's owner or, with security_invoker, to the caller. */
+/** Relations that a view reads and whose policies apply: to its owner or, with security_invoker, to the caller. */
 function relationsBehind(
   { catalog, access }: CheckedDatabase,
   { view, owner, kind }: PgRelation,
@@ -127,7 +127,7 @@ function relationsBehind(
     .filter((read) => view.securityInvoker || access.exemption(owner, read) === null);
 }
 
-/** For each table, the tables whose policies apply when it is read. */
+/** For each table, the tables whose policies apply when its own policies are evaluated. */
 function readGraph(db: CheckedDatabase): ReadonlyMap<Oid, ReadonlySet<Oid>> {
   const graph = new Map<Oid, Set<Oid>>();
   for (const analysed of readingPolicies(db)) {

@@ -210,7 +210,7 @@ export const FUNCTIONS: readonly RlsRule[] = [
   },
 ];
 
-/** SECURITY DEFINER functions that another role may call; trigger functions cannot be called directly. */
+/** SECURITY DEFINER functions that roles other than the owner may call directly, so no trigger functions. */
 function definers(db: CheckedDatabase): readonly DatabaseFunction[] {
   return db.functions.filter(
     (called) => called.securityDefiner && !called.returnsTrigger && isCallableByOthers(db, called),

@@ -66,7 +66,7 @@ interface ServerFix {
 
 // biome-ignore format: one line each
 const FIXES: readonly ServerFix[] = [
-  // Policies of the wrong role after a function was inlined.
+  // The policies of the wrong role could apply after a function was inlined.
   { report: 'CVE-2023-2455', fixed: new Map([[14, 8], [15, 3]]) },
   // MERGE did not apply the policies of UPDATE and SELECT.
   { report: 'CVE-2023-39418', fixed: new Map([[15, 4]]) },

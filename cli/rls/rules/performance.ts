@@ -147,7 +147,7 @@ export const PERFORMANCE: readonly RlsRule[] = [
   },
 ];
 
-/** A table with fewer rows is read as a whole in any case. */
+/** Tables with fewer rows are read as a whole even if they have an index. */
 const SMALL_ROWS = 1_000;
 
 function isSmall({ estimatedRows }: PgRelation): boolean {
@@ -158,7 +158,7 @@ function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy
   return policies.filter(({ policy }) => policy.permissive && governs(policy, 'SELECT'));
 }
 
-/** Comparisons that every row visible by a policy must meet. */
+/** Comparisons that every row visible through a policy must meet. */
 function comparisonsOf({ using }: AnalysedPolicy): readonly ColumnComparison[] {
   if (using?.kind !== 'parsed') return [];
   return using.conjuncts.flatMap(({ alternatives }) => {
@@ -211,7 +211,7 @@ function isLeaky({ keys }: Index): boolean {
   return keys.every(isLeakyKey);
 }
 
-/** Pattern operator classes serve LIKE, through a support function, and LIKE is not leakproof. */
+/** True if only leaky conditions use the key, such as LIKE, which pattern classes serve by a support function. */
 function isLeakyKey({ operatorClass, hasLeakproofOperator }: IndexKey): boolean {
   return !hasLeakproofOperator || PATTERN_CLASSES.has(operatorClass);
 }

@@ -46,7 +46,7 @@ function isUsable({ catalog, access }: CheckedDatabase, { table, policy }: Analy
   );
 }
 
-/** A policy without its name, as text, to compare the content of policies. */
+/** Returns the content of a policy, without its name, as a text for comparing policies. */
 export function contentOf({ permissive, command, roles, using, check }: Policy): string {
   return JSON.stringify([permissive, command, [...roles].sort(), using, check]);
 }

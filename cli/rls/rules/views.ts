@@ -76,7 +76,7 @@ function readsOf({ catalog }: CheckedDatabase, { view }: PgRelation): readonly P
   return (view?.reads ?? []).flatMap((id) => catalog.relations.get(id) ?? []);
 }
 
-/** Protected tables that a view shows without their policies. A nested view keeps the rights of its owner. */
+/** Protected tables that a view shows without their policies. Nested views have the rights of their own owners. */
 function exposedBy(
   db: CheckedDatabase,
   view: PgRelation,

@@ -14,12 +14,12 @@ import type {
 import type { GivenStatement } from './statements.js';
 import type { ReadyStatement } from './values.js';
 
-/** Number of executions on each side, which take turns. */
+/** Number of executions on each side; the two sides take turns. */
 const ROUNDS = 3;
 
 /** Measurements of a statement, either under row security or as governed SQL. */
 interface Side {
-  /** Median in ms; null without ANALYZE. */
+  /** Median time of an execution in ms; null without ANALYZE. */
   readonly ms: number | null;
   /** Each execution in ms; empty without ANALYZE. */
   readonly rounds: readonly number[];
@@ -105,7 +105,7 @@ export async function compareStatement(
   if (ready.kind === 'refused') return refused(ready.reason);
   const { direct, reader, service, analyze } = sides;
   const under = underRowSecurity(ready.text, caller, searchPath);
-  // EXPLAIN alone shows if the caller may run the statement, before anything is executed.
+  // A plain EXPLAIN fails if the caller may not run the statement, before anything is executed.
   const first = await direct.explain(under, false);
   if (first.kind === 'failed') return refused(`under row security: ${hidden(first.reason, ready.sampled)}`);
   const governed = await governedStatement(service, token, ready.text);

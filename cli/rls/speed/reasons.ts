@@ -130,7 +130,7 @@ function lostIndexes(
       .flatMap((index): readonly SpeedReason[] => {
         const columns = columnsOfIndex(index, relation);
         const own = conjuncts.filter(
-          // The plan does not show the column that is compared with a hashed subquery.
+          // A condition with a hashed subquery counts, too: the plan does not show the column that it compares.
           (conjunct) => intersects(columnsIn(conjunct), columns) || columnsIn(conjunct).size === 0,
         );
         return own.flatMap((conjunct) => whyUnused(conjunct, index, relation, context) ?? []);
@@ -166,7 +166,7 @@ function whyUnused(
   };
 }
 
-/** An operator or function that is not leakproof, such as `the operator ~~ (textlike)`; otherwise null. */
+/** Describes an operator or function that is not leakproof, such as `the operator ~~ (textlike)`; null if none. */
 function leakyIn(
   conjunct: Node,
   relation: PgRelation,
@@ -267,7 +267,7 @@ function subplanPerRow(node: QueryPlanNode): readonly SpeedReason[] {
     });
 }
 
-/** Reports a filter above a subquery that Postgres did not merge, as with security_barrier. */
+/** Reports a filter above a subquery that Postgres did not pull up, as with security_barrier. */
 function fence(node: QueryPlanNode): readonly SpeedReason[] {
   if (node.type !== 'Subquery Scan' || !node.conditions.has('Filter')) return [];
   const below = node.children.flatMap(tablesIn).join(', ') || 'no table';
@@ -371,12 +371,12 @@ function attributesReason(ms: string): SpeedReason {
   };
 }
 
-/** A difference, or a part of one, that the plans do not explain. */
+/** The reason reported for a difference, or a part of it, that the plans do not explain. */
 function untold(what: string): SpeedReason {
   return { kind: 'not told', table: null, text: `${what}, and the plans do not tell why` };
 }
 
-/** Names of operators and functions in the conditions of plans, to look up if they are leakproof. */
+/** Names of the operators and functions in the conditions of plans, used to look up whether they are leakproof. */
 export function operatorsIn(plans: readonly QueryPlanNode[]): ReadonlySet<string> {
   const found = new Set<string>();
   for (const { conditions } of plans.flatMap(nodesOf))
@@ -435,7 +435,7 @@ function testsIn({ text }: GivenStatement): readonly StatementTest[] {
   return parsed.kind === 'select' ? testsOf(parsed.node) : [];
 }
 
-/** Rounds for display: to an integer from 100, to three significant digits from 10, and to two below. */
+/** Rounds for display: to an integer if at least 100, to three significant digits if at least 10, otherwise to two. */
 export function figure(value: number): string {
   if (value >= 100) return String(Math.round(value));
   return String(Number(value.toPrecision(value >= 10 ? 3 : 2)));

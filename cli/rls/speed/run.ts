@@ -333,7 +333,7 @@ function summary(results: readonly ExplainedComparison[], refused: number): stri
   );
 }
 
-/** The statement without literals: those of an application may be values of rows. */
+/** The statement without literals, since literals written by an application may be values of rows. */
 function statementText({ text }: GivenStatement): string {
   return withoutValues(text).trim();
 }

@@ -33,7 +33,7 @@ export interface QueryPlanNode {
 
 export interface ExplainedPlan {
   readonly root: QueryPlanNode;
-  /** Planning and execution in ms; null without ANALYZE. */
+  /** Time of planning and execution in ms; null without ANALYZE. */
   readonly ms: number | null;
   /** The planner's cost estimate, without a unit. */
   readonly cost: number;
@@ -114,7 +114,7 @@ function textOf(value: unknown, name: string): string {
   return value;
 }
 
-/** @param absent value of a field that is absent; undefined if it must not be */
+/** @param absent value to use if the field is absent; undefined if the field is required */
 function numberIn(fields: Fields, name: string, absent?: number): number {
   const value = fields[name] === undefined ? absent : fields[name];
   if (typeof value !== 'number' || !Number.isFinite(value)) throw notExplained(name);
@@ -248,7 +248,7 @@ export class SpeedSession {
     });
   }
 
-  /** A column value, as text, from a row that the caller sees; null if there is none. */
+  /** A column value, as text, from a row that the caller sees; null if there is no such row or the statement fails. */
   async sample(execution: StatementExecution): Promise<string | null> {
     const found = await this.#as(execution, async (call) => {
       const [row] = await this.#session.query(call);
@@ -257,7 +257,7 @@ export class SpeedSession {
     return found.kind === 'done' ? found.result : null;
   }
 
-  /** Prepares the statement, to give its values types, and calls `work` with the EXECUTE. */
+  /** Prepares the statement, which gives its values types, and calls `work` with the EXECUTE statement. */
   async #as<T>(
     { text, values, types, settings, role }: StatementExecution,
     work: (call: string) => Promise<T>,
@@ -300,7 +300,10 @@ export class SpeedSession {
   }
 }
 
-/** Messages of class 42 name only objects and types; others may hold values. @throws other errors */
+/**
+ * The reason of a database error. Only messages of class 42 are shown, since they name objects and types; others may
+ * hold values. @throws other errors
+ */
 function failureOf(error: unknown): string {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') throw error;
   const { code, message } = error;

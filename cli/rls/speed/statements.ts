@@ -90,7 +90,7 @@ function unreadable(error: unknown): unknown {
 
 const HIDDEN = '<insufficient privilege>';
 
-/** True for a SELECT that reads at least one table of the model. */
+/** True for a SELECT that neither locks nor writes rows and that reads at least one table of the model. */
 function readsOnly(text: string, database: CheckedDatabase, isImported: (table: string) => boolean): boolean {
   const statement = selectIn(text);
   if (statement.kind === 'refused') return false;

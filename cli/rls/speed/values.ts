@@ -12,7 +12,7 @@ export type ReadyStatement =
   | { readonly kind: 'ready'; readonly text: string; readonly sampled: readonly string[] }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Returns a column value from a row that the caller sees; null if there is none. */
+/** Returns a value of a column from a row that the caller sees; null if the caller sees no such row. */
 export type ColumnSample = (table: PgRelation, column: string) => Promise<string | null>;
 
 interface ParameterEdit {
@@ -23,8 +23,8 @@ interface ParameterEdit {
 }
 
 /**
- * Prepares a statement for both sides: adds the schema to unqualified tables, and replaces the `$n` of
- * pg_stat_statements by values from rows that the caller sees.
+ * Prepares a statement to run on both sides: adds the schema to unqualified tables, and replaces each `$n` that
+ * pg_stat_statements put in place of a literal with a value from a row that the caller sees.
  *
  * @param searchPath schemas in which the role looks for tables
  */
@@ -95,7 +95,10 @@ function tablesOf(statement: Node, database: CheckedDatabase, searchPath: readon
   return { byAlias, unqualified };
 }
 
-/** A table found along the search_path; otherwise the only table of this name. */
+/**
+ * Returns the table `name` in `schema`. Without a schema, searches the search_path, then takes the only table of this
+ * name; null if none is found.
+ */
 function tableNamed(
   schema: string | null,
   name: string,
@@ -109,7 +112,7 @@ function tableNamed(
   return schema === null ? database.relationNamed({ schema: null, name }) : null;
 }
 
-/** Use of a placeholder, from which its value can be chosen; null if the use gives no value. */
+/** Use of a placeholder, from which its value is chosen; null if no value can be derived from the use. */
 type Use =
   | { readonly kind: 'compared'; readonly qualifier: string | null; readonly column: string }
   | { readonly kind: 'prefix'; readonly qualifier: string | null; readonly column: string }
@@ -133,7 +136,7 @@ function placeholdersOf(statement: Node): readonly Placeholder[] {
   return [...at].map(([location, number]) => ({ number, at: location, use: uses.get(location) ?? null }));
 }
 
-/** Uses of the placeholders that are operands of a node, by location. */
+/** Returns the use of each placeholder among the operands of a node, with the placeholder's location. */
 function usesIn(node: Node): readonly (readonly [location: number, use: Use])[] {
   if ('SelectStmt' in node) return limitsOf(node.SelectStmt);
   if (!('A_Expr' in node)) return [];
@@ -167,7 +170,7 @@ function limitsOf({ limitCount, limitOffset }: SelectStmt): readonly (readonly [
   ];
 }
 
-/** Locations of the placeholders in an operand: the operand itself or members of its list. */
+/** Returns the locations of the placeholders in an operand: the operand itself, or the members of a list. */
 function parametersIn(node: Node | undefined): readonly number[] {
   if (node === undefined) return [];
   const inner = withoutCasts(node);
@@ -179,7 +182,7 @@ function withoutCasts(node: Node): Node {
   return 'TypeCast' in node && node.TypeCast.arg !== undefined ? withoutCasts(node.TypeCast.arg) : node;
 }
 
-/** Number of characters of a sampled text with which a LIKE pattern begins. */
+/** Number of leading characters of a sampled text that are used as the prefix of a LIKE pattern. */
 const PREFIX = 4;
 
 type FoundValue =

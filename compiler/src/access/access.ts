@@ -95,7 +95,7 @@ export interface GroupRule {
   readonly dominance?: number;
   /** The only metrics that may be used, with the columns that each reads; null if any aggregate may be used. */
   readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
-  /** Set if answers are compared with earlier ones; see `govern/population.ts`. */
+  /** Set if answers are compared with earlier ones to protect small groups; see `govern/population.ts`. */
   readonly overlap?: OverlapRule;
 }
 

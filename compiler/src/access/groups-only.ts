@@ -4,7 +4,7 @@ interface GroupsOnlyText {
   readonly hint: string;
 }
 
-/** @param name of a function, or the list of the metrics that the grants allow */
+/** @param name a function, or the list of the metrics that the grants allow */
 type TextFor = (relation: string, name: string) => GroupsOnlyText;
 
 const ALONE = 'aggregate it in a SELECT without that join, or take count(DISTINCT …) of its columns';

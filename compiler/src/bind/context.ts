@@ -399,7 +399,10 @@ export class BindContext {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
-  /** Returns the value of `expr` if it is a literal, otherwise null. The plan then depends on the value. */
+  /**
+   * Returns the value of `expr` if it is a literal, otherwise null. Marks the literal as read, since the plan then
+   * depends on its value.
+   */
   literalValue(expr: Expr): LiteralValue | null {
     return expr.kind === 'parameter' ? this.#literals.valueOf(expr.slot) : null;
   }

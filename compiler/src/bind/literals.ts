@@ -9,8 +9,8 @@ import { type Location, wasRead } from './ast.js';
 export type LiteralTest = (text: string) => boolean;
 
 /**
- * Returns a literal's text without recording the read, for filling slots. INVARIANT: no decision about the plan may use
- * it.
+ * Returns a literal's text without recording the read; used to fill slots. INVARIANT: no decision about the plan may
+ * use this text.
  */
 export let carriedText: (literal: WrittenLiteral) => string;
 

@@ -62,9 +62,9 @@ export function requireSqlSize(query: Query): void {
 }
 
 /**
- * Refuses a statement that grows exponentially when derived columns are inlined, which Postgres' planner and our own
- * passes do: nested `select x||x as x from (...)`, for example. Common tables that Postgres inlines are counted at each
- * place that reads them. The size is computed in linear time, without inlining.
+ * Refuses a statement that grows exponentially when derived columns are inlined, as Postgres' planner and the
+ * compiler's own passes do; for example, nested `select x||x as x from (...)`. Common tables that Postgres inlines are
+ * counted at each place that reads them. The size is computed in linear time, without inlining.
  *
  * @throws QueryError E0511, 54001
  */

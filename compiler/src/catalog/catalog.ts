@@ -62,7 +62,7 @@ export interface RolledColumn {
   readonly type: TypeName;
 }
 
-/** `declared` allows joins on sealed keys only; `any` allows any predicate, as in raw SQL. */
+/** `declared` allows joins only on keys that the manifest declares (sealed keys); `any` allows any predicate. */
 export type Joins = 'declared' | 'any';
 
 /**
@@ -170,7 +170,7 @@ export interface RatioMetric {
   readonly denominator: MetricInput;
 }
 
-/** A metric with an optional filter: an additional predicate over the columns of its entity, or null. */
+/** A metric and its filter: an additional predicate over the columns of the metric's entity, or null. */
 export interface MetricInput {
   readonly metric: string;
   readonly filter: string | null;
@@ -187,7 +187,7 @@ export interface DerivedMetric {
   readonly expression: string;
 }
 
-/** A metric over a span of rows for each period: all rows up to its end, a window, or an earlier period. */
+/** A metric over a different span of rows for each period: all rows up to its end, a window, or an earlier period. */
 export interface CumulativeMetric {
   readonly type: 'cumulative';
   readonly name: string;
@@ -235,13 +235,13 @@ export interface FacetStore {
   /** Fields that metadata filters and joins may use. The entity key is one of them. */
   readonly scalarIndexed: readonly string[];
   readonly maxTopK: number;
-  /** `lexical`: BM25 weights as sparse vectors; `dense`: embedding vectors. */
+  /** Search method: `lexical` uses BM25 weights as sparse vectors, `dense` uses embedding vectors. */
   readonly lane: 'lexical' | 'dense';
   /** True if an approximate index may be used to search large permitted sets. Dense only. */
   readonly approximate: boolean;
   /** Services that may rerank passages. The first is the default. */
   readonly rerankers?: readonly FacetReranker[];
-  /** The lexical leg of a hybrid facet: the same facet with separate stores. */
+  /** The word search of a hybrid facet (its lexical leg): the same facet with separate stores. */
   readonly lexicalLeg?: FacetStore;
   /** The name under which this leg's stores are kept, if it differs from `name`. */
   readonly indexedAs?: string;
@@ -258,7 +258,7 @@ export interface FacetReranker {
   readonly candidates: number;
 }
 
-/** A redaction version. `redacts` lists the sensitivity labels whose values are omitted from its text. */
+/** A redaction version of a facet's passages. `redacts` lists the sensitivity labels whose values it replaces. */
 export interface FacetVersion {
   readonly name: string;
   readonly redacts: ReadonlySet<string>;
@@ -271,7 +271,7 @@ export interface FacetVersion {
   readonly table: string;
   /** For dense facets, the companion table with the sign bits of each vector. */
   readonly bits: string;
-  /** For lexical facets: table of document frequencies (`term`, `passages`). Term 0 has the number of passages. */
+  /** For lexical facets: table of document frequencies (`term`, `passages`). Term 0 counts all passages. */
   readonly words: string;
   readonly derivedTable: string;
 }
@@ -343,7 +343,7 @@ export function formatUnit({ kind, currency, unit }: MetricFormat): string | nul
   }
 }
 
-/** The namespaces in full names: `osl.entities.person`, `osl.facets.readme`, `osl.metrics.revenue`. */
+/** The namespace in a full name such as `osl.entities.person`, `osl.facets.readme` or `osl.metrics.revenue`. */
 export type ObjectNamespace = 'entities' | 'facets' | 'metrics';
 
 export function fullName(room: ObjectNamespace, name: string): string {

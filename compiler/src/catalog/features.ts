@@ -7,7 +7,7 @@ interface Switch {
 }
 
 /**
- * OSL-SQL features beyond the contract's five forms, by the names of their switches in the manifest. Clauses of a
+ * OSL-SQL features beyond the contract's five forms, keyed by the names of their switches in the manifest. Clauses of a
  * SELECT over one entity, such as HAVING or DISTINCT, have no switch.
  */
 export const FEATURES = Object.freeze({

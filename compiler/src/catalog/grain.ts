@@ -21,7 +21,7 @@ export function parseGrain(text: string): Grain | null {
   return GRAINS.find((g) => g === lower) ?? null;
 }
 
-/** Parses `7 days`, `1 month`: an integer from 1 to 9,999 and a grain; null for anything else. */
+/** Parses a window such as `7 days` or `1 month`: an integer from 1 to 9,999 and a grain; null for anything else. */
 export function parseWindow(text: string): Extract<PeriodSpan, { kind: 'window' }> | null {
   const [, digits, word] = /^ *([1-9]\d{0,3}) +([a-z]+?)s? *$/.exec(text) ?? [];
   const unit = GRAINS.find((g) => g === word);
@@ -43,7 +43,7 @@ export interface Instant {
 const FORM =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,3})?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
 
-/** Parses an ISO 8601 date, or date and time to the millisecond; UTC if it has no offset. Null for anything else. */
+/** Parses an ISO 8601 date, or date and time to the millisecond, by default in UTC. Returns null for anything else. */
 export function parseInstant(text: string): Instant | null {
   const [, day, minutes, seconds = '00', fraction = '', offset = 'Z'] = FORM.exec(text.trim()) ?? [];
   if (day === undefined || !isDate(day)) return null;

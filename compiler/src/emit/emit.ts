@@ -276,7 +276,7 @@ const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: str
   year: { count: 12, unit: 'months' },
 };
 
-/** Emits the series of periods. If it is too long, its end is out of range, so the query fails at once. */
+/** Emits the series of periods. Too long a series gets an end that is out of range, so the query fails at once. */
 function emitSpine(item: Spine, w: Writer): void {
   const { count, unit } = STEPS[item.grain];
   w.write('(select g as c1 from (');
@@ -300,7 +300,7 @@ function emitSample({ method, percent, seed }: TableSample, w: Writer): void {
   w.write(')');
 }
 
-/** Emits the row filter and masked projection. In a fenced scan, `offset 0` keeps predicates above them. */
+/** Emits the row filter and masked projection. In a fenced scan, `offset 0` keeps outer conditions above them. */
 function emitScan(scan: GovernedScan, w: Writer): void {
   w.write('(select ');
   w.list(scan.columns, ', ', (c) => {

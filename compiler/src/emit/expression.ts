@@ -164,7 +164,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
   }
 }
 
-/** Emits a base column, cast to text if it is read as text. For inet, a cast would append `/32` to a host address. */
+/** Emits a base column, cast to text if it is read as text. For inet, the cast would append `/32` to a host address. */
 function emitBase({ column, stored, type }: BaseColumn, w: Writer): void {
   if (stored === undefined) {
     w.base(column);
@@ -240,7 +240,7 @@ function emitConfigured(args: readonly Expr[], w: Writer): void {
   });
 }
 
-/** Emits the arguments of a JSON path function: the document, the path as jsonpath, and any others. */
+/** Emits the arguments of a JSON path function: the document, the path as jsonpath, and any further arguments. */
 export function emitWithPath(args: readonly Expr[], w: Writer): void {
   w.list([...args.entries()], ', ', ([i, e]) => {
     if (i !== 1) {

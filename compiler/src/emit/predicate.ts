@@ -52,12 +52,12 @@ class PredicateWriter extends Writer {
   }
 }
 
-/** INVARIANT: parsed under `standard_conforming_strings`, so that a backslash has no special meaning. */
+/** INVARIANT: the text is parsed with `standard_conforming_strings` on, so that a backslash has no special meaning. */
 function literalSql({ value, type }: Literal): string {
   return `${quoteLiteral(literalText(value))}::${type}`;
 }
 
-/** Statement that reads no rows. It fails, or has columns of other types, if a table does not match the manifest. */
+/** Statement that reads no rows. It fails, or has columns of other types, if its table does not match the manifest. */
 export interface SourceProbe {
   readonly sql: string;
   /** Type OIDs of the result columns if the table matches the manifest. */

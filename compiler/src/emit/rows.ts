@@ -5,7 +5,7 @@ import { identifier } from '../text/sql-text.js';
 import { emitExpr, emitWithPath } from './expression.js';
 import type { Writer } from './writer.js';
 
-/** Emits a function in FROM with the plan's column names. Fields of JSON objects are cast to their column's type. */
+/** Emits a function in FROM with the plan's column names. Fields of JSON objects get the type of their column. */
 export function emitRowSource(source: RowSource, w: Writer): void {
   const { id, columns, fields, numbered } = source;
   if (fields === null) {
@@ -38,7 +38,7 @@ function emitRows({ definition, args }: RowSource, w: Writer): void {
   w.write(')');
 }
 
-/** Emits a member of a JSON object, cast to a type; NULL if it is absent or a JSON null. */
+/** Emits a member of a JSON object as a value of `type`; NULL if the member is absent or a JSON null. */
 function emitField(key: Expr, type: string, w: Writer): void {
   if (type === 'jsonb' || type === 'json') {
     w.write('case when (e.v ->> ');

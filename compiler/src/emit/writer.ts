@@ -35,7 +35,7 @@ export class Writer {
     this.write(`t.${identifier(column)}`);
   }
 
-  /** Writes nodes that occur only in policy predicates. Fails here: `govern` leaves none in a statement. */
+  /** Writes a node that only policy predicates contain. Throws if not overridden: statements contain no such node. */
   ofPolicy(expr: Literal | AttributeMatch): void {
     throw new InternalError(`${expr.kind} was not grounded`);
   }
@@ -70,7 +70,7 @@ export function quoteStructural(text: string): string {
 export interface ValueSources<V> {
   /** A value in Postgres' text format. */
   readonly text: (value: string) => V;
-  /** The caller's `$n`, counted from 0. */
+  /** The caller's `$n`, with `index` counted from 0; undefined if the caller gave no such value. */
   readonly client: (index: number) => V | undefined;
   /** All values of an attribute of a subject in the delegation chain. */
   readonly attribute: (subject: number, name: string) => readonly string[];
@@ -115,7 +115,7 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
 function attributeText({ type, name }: Slot & { kind: 'attribute' }, values: readonly string[]): string {
   if (isArray(type)) return arrayText(values);
   const [only] = values;
-  // INVARIANT: a plan that was made for a single attribute value never runs with one of several.
+  // INVARIANT: a plan that was made for a single value of an attribute never runs for a caller with several values.
   if (only === undefined || values.length !== 1)
     throw new InternalError(`attribute ${name} has ${values.length} values in a plan for one`);
   return only;

@@ -78,7 +78,7 @@ function row<P = NoParameters>(
   } satisfies ErrorEntry<P>);
 }
 
-/** Returns a hint with the name that the caller may have meant, quoted if necessary: see `nearestIdentifier`. */
+/** Returns a hint with the name that the caller may have meant, quoted if necessary; null if `near` is null. */
 function perhaps(near: string | null): string | null {
   return near === null ? null : `perhaps you meant \`${near}\``;
 }
@@ -578,10 +578,10 @@ export interface Position {
   readonly column: number;
 }
 
-/** Maximum length of a JSON Pointer in an error. Longer ones only repeat the caller's own long names. */
+/** Maximum length of a JSON Pointer in an error. A longer one would only repeat the caller's own long names. */
 const LONGEST_POINTER = 1_000;
 
-/** An error that the caller may see and can usually fix. All other errors are an `InternalError`. */
+/** An error that the caller may see and can usually fix, unlike an `InternalError`. */
 export class QueryError extends Error {
   readonly entry: ErrorName;
   readonly code: string;

@@ -16,7 +16,7 @@ function arrayItem(text: string): string {
   return /^[\w.:+-]+$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** The SQLSTATEs for values out of range for their type. Others mean that the text has the wrong form. */
+/** The SQLSTATEs for a value out of range for its type. With any other SQLSTATE, the text has the wrong form. */
 export const OUT_OF_RANGE: ReadonlySet<string> = new Set(['22003', '22008']);
 
 export type CountClause = 'LIMIT' | 'OFFSET';

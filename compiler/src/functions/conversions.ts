@@ -232,8 +232,8 @@ function enter(table: CastTable, row: CastDefinition): void {
 }
 
 /**
- * Returns all conversions in Postgres' order of preference: `pg_cast`; between arrays, element by element; via the
- * text form (to text in assignments, from text only explicitly).
+ * Returns all conversions. Those in `pg_cast` come first, then those between arrays, element by element, and then those
+ * through the text form (to text in assignments, from text only explicitly).
  */
 function everyCast(): CastTable {
   const table: CastTable = new Map();

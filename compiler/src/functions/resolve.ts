@@ -109,7 +109,7 @@ function callable(named: NamedFunctions, arity: number): readonly OverloadCandid
 }
 
 /**
- * Resolves a function call by the types of its arguments. Null means a literal of unknown type or an untyped
+ * Resolves a function call by the types of its arguments. A null type means a literal of unknown type or an untyped
  * parameter. Pass the direct arguments of an ordered-set aggregate before the aggregated one. Returns `none` if no
  * overload fits, and `ambiguous` if several fit equally well.
  */
@@ -153,8 +153,8 @@ const OPERATORS_BY_NAME: ReadonlyMap<string, NamedOperators> = new Map(
 );
 
 /**
- * Resolves operator `name`. `left` is undefined for a prefix operator. Null is an operand of unknown type, which is
- * first assumed to have the type of the other one. `argumentTypes` has one type per operand.
+ * Resolves operator `name`. `left` is undefined for a prefix operator. Null stands for an operand of unknown type,
+ * which is first assumed to have the type of the other operand. `argumentTypes` has one type per operand.
  */
 export function resolveOperator(name: string, left: Operand | undefined, right: Operand): OperatorResolution {
   const named = OPERATORS_BY_NAME.get(name);
@@ -279,7 +279,7 @@ interface ArgumentSlot {
   readonly preferred: boolean;
 }
 
-/** Returns the category that the candidates agree on at `position`, or text if any has it; null if they disagree. */
+/** Returns the category at `position`: the one that all candidates share, else text if any has it, else null. */
 function slotAt(position: number, list: readonly OverloadCandidate<unknown>[]): ArgumentSlot | null {
   let category: Category | null = null;
   let preferred = false;
@@ -303,7 +303,7 @@ function slotAt(position: number, list: readonly OverloadCandidate<unknown>[]): 
   return category === null || (conflict && category !== 'S') ? null : { position, category, preferred };
 }
 
-/** Keeps the candidates whose types for unknown arguments are in the category that all agree on. */
+/** Keeps the candidates whose types for unknown arguments are in the categories that `slotAt` finds, or else all. */
 function byCategory<D>(
   list: readonly OverloadCandidate<D>[],
   actual: readonly Operand[],

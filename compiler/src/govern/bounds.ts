@@ -12,7 +12,7 @@ import type { GovernedSlots } from './slots.js';
  * reveal a row of a group that is hidden for being too small.
  */
 
-/** Index of the argument whose size decides whether a call fails. Keys: function or cast, and argument types. */
+/** Index of the argument whose size decides whether a call fails, by function and argument types or by cast. */
 const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['lower text', 0],
   ['upper text', 0],
@@ -23,7 +23,7 @@ const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['date timestamptz', 0],
 ]);
 
-/** Functions that cannot fail, with the index of the argument whose size bounds the result. */
+/** Functions (timezone only for UTC) and casts that cannot fail. The argument at the index bounds the result. */
 const PASSING: ReadonlyMap<string, number> = new Map([
   ['timezone text timestamp', 1],
   ['timezone text timestamptz', 1],
@@ -39,7 +39,7 @@ const MOST_BYTES = String(1024 * 1024);
 const FIRST = '1000-01-01 00:00:00+00 BC';
 const LAST = '200000-01-01 00:00:00+00';
 
-/** The largest numbers whose squares, summed over any table, stay within their type. */
+/** The largest absolute values whose squares, summed over any table, stay within their type. */
 const LARGEST: ReadonlyMap<TypeName, string> = new Map<TypeName, string>([
   ['numeric', '1e1000'],
   ['float8', '1e140'],
@@ -62,7 +62,7 @@ export function canBeSummed(call: Aggregate): boolean {
   return call.definition.name === 'count' || call.args.every((a) => !a.type.startsWith('interval'));
 }
 
-/** Limits the size of arguments in `expr` that could make it fail; queries inside it stay unchanged. */
+/** Rewrites `expr` so that extreme values of its arguments cannot make it fail; queries inside it stay unchanged. */
 export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
   const deep = (e: Expr): Expr => boundedExpr(e, slots);
   const column = decisiveColumn(expr);
@@ -75,7 +75,7 @@ export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
     : below;
 }
 
-/** Returns the argument whose size decides whether the node fails; null for other nodes. */
+/** Returns the argument of `e` whose index is in `nodes`; null if `nodes` does not have `e`. */
 function argumentOf(e: Expr, nodes: ReadonlyMap<string, number>): Expr | null {
   if (e.kind === 'cast')
     return e.modifiers.length === 0 && nodes.has(`${e.arg.type} ${e.type}`) ? e.arg : null;
@@ -134,7 +134,7 @@ function sized(value: Expr, slots: GovernedSlots): Expr {
   return caseNode(beyond, slots.literal('NaN', value.type), value);
 }
 
-/** True for sums, differences and products of few enough columns and constants of a fractional type. */
+/** True for sums, differences and products of at most `MOST_FACTORS` columns and constants. */
 function isProduct(e: Expr): e is Operation {
   return (
     e.kind === 'operation' && isArithmetic(e) && (factorsOf(e) ?? Infinity) <= (MOST_FACTORS.get(e.type) ?? 0)

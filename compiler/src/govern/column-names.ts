@@ -1,4 +1,4 @@
-/** Suffix of the governed column that joins read: it is NULL if the value may not be read. */
+/** Suffix of a column's key variant, which joins read: masked values are NULL there, or a keyed hash. */
 const KEY_SUFFIX = '#key';
 
 export function keyColumnName(name: string): string {

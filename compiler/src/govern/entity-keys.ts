@@ -80,7 +80,7 @@ function readingFrom(query: Query, { relations }: Catalog): Query {
   });
 }
 
-/** Returns one of `entities` that a plan with runtime steps reads, itself or its passages; null if none. */
+/** Returns one of `entities` whose rows or passages a plan with runtime steps reads; null if there is none. */
 function passagesOf(
   { runtime, objects }: GovernedPlan,
   entities: ReadonlySet<string>,
@@ -142,7 +142,7 @@ const RANKS: ReadonlySet<string> = new Set([
 /**
  * Adds the keys of scans to the outputs of each level up to the rows of a statement.
  *
- * INVARIANT: a block whose rows do not each determine the entities that they come from carries no keys, and fails.
+ * INVARIANT: if a row of a block does not determine the entities that it comes from, the block fails with UnknownKeys.
  */
 class KeyCarrier {
   readonly slots: GovernedSlots;
@@ -292,7 +292,7 @@ class KeyCarrier {
       const rule = columnRule(relation, name, access);
       if (!PLAIN.has(rule.column.type))
         throw new UnknownKeys(entity, `its primary key is of type ${rule.column.type}`);
-      // Other masks would make one entity of all keys; a keyed hash keeps the entities apart.
+      // Other masks would make all keys equal; a keyed hash keeps the entities apart.
       if (rule.masked !== 'none' && rule.mask !== 'hash')
         throw new UnknownKeys(entity, 'its primary key is masked');
       return columns.some((c) => c.name === name) ? [] : [maskedColumn(rule, this.slots)];
@@ -315,7 +315,7 @@ const IN_PASSAGES = 'RETRIEVE, TRAVERSE or an operator reads it';
 const IN_SUBQUERY = 'a subquery of an expression reads it';
 const IN_GROUPS = 'rows are aggregated in groups that are not of one each';
 
-/** Requires that each row of a block comes from rows of FROM with one value of `key`. @throws UnknownKeys */
+/** Requires that all rows of FROM behind one row of the block have the same `key`. @throws UnknownKeys */
 function requireRows(query: Select, { entity, refs }: FromKey): void {
   const isIn = (list: readonly Expr[]): boolean => refs.every((ref) => list.some((e) => isSame(e, ref)));
   if (query.grouped && (query.groupingSets !== null || !isIn(query.groupBy)))

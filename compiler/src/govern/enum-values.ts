@@ -119,7 +119,7 @@ export class EnumValues {
     return left !== null && right !== null && isSame(left, right) ? left : null;
   }
 
-  /** Returns the common enum of `exprs`, ignoring constants; null if they differ or one is not an enum. */
+  /** Returns the common enum of `exprs`, ignoring constants; null if they differ or an expression is not an enum. */
   enumOfAll(exprs: readonly Expr[]): LabelledEnum | null {
     let found: LabelledEnum | null = null;
     for (const e of exprs) {
@@ -145,7 +145,7 @@ export class EnumValues {
     return first === undefined ? null : this.enumOf(first);
   }
 
-  /** Returns the enum of alternatives, as in CASE; null unless each is in the enum or one of its labels. */
+  /** Returns the enum of alternatives, as in CASE; null if one is neither of that enum nor one of its labels. */
   #enumOfChoice(exprs: readonly Expr[]): LabelledEnum | null {
     const of = this.enumOfAll(exprs);
     if (of === null) return null;
@@ -413,7 +413,7 @@ class EnumOrder {
     return of;
   }
 
-  /** @throws QueryError E0511, 22P02, if a literal of the caller is not a label; others match nothing */
+  /** @throws QueryError E0511, 22P02, if a literal that the caller wrote is not a label; others match no row */
   #requireLabel(literal: WrittenLiteral | null, of: LabelledEnum, at: Expr): void {
     if (literal === null || literal.node === null || literal.holds(of.isLabel)) return;
     const type = enumName(of.stored);

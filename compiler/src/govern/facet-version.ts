@@ -44,8 +44,8 @@ function keyIsClear(
  * Returns the version for the rights `allowed`: among those that redact every label the caller may not read, the one
  * with the fewest redactions. Null if no version redacts all these labels.
  *
- * A label is readable if the grants together show every visible passage with it in the clear, so that an additional
- * grant never shows less.
+ * A label is readable if the grants together show its values in the clear in every visible passage. An additional grant
+ * therefore never shows less.
  */
 export function versionFor(
   { versions }: Pick<FacetStore, 'versions'>,

@@ -100,7 +100,7 @@ function valuesIn(filter: Expr): ColumnInList | null {
   return valuesOf(arg, definition, elementOf(array.type), values);
 }
 
-/** Returns null for an enum column: an index on it can look up a label by `=`, but not a list of labels. */
+/** Returns null for an enum column: an index on it can look up a single label by `=`, but not a list of labels. */
 function valuesOf(
   column: BaseColumn,
   equality: OperatorDefinition,

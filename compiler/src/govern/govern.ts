@@ -36,7 +36,7 @@ export interface UnprovedPlan {
 
 /**
  * Applies policy to a bound plan: each scan becomes a row filter, then a masked projection, before anything else reads
- * it. Governed plans that read the store of a facet come from `store/` instead.
+ * it. Governed plans that read the store of a facet are built in `store/` instead.
  *
  * @param compileHop compiles the steps of a traversal, which are OSL-SQL, under the same access
  * @param usable rollups that are built and fresh enough
@@ -184,7 +184,7 @@ function grantsUsed(
   return Object.freeze([...ids].sort());
 }
 
-/** Returns the grants used by a runtime relation: on a passage's facet and entity, or by its plans. */
+/** Returns the ids of the grants that a runtime relation uses: on the facets and entities it reads, or of its plans. */
 function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly string[] {
   const ofStore = ({ facet }: GovernedStore): readonly string[] =>
     [facet.name, facet.entity].flatMap((n) => rowAccess(n, access)?.grants.map((g) => g.id) ?? []);

@@ -13,7 +13,7 @@ import { verify } from './verify/verify.js';
 export interface OutputColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** Database type, such as `varchar(20)`, if it is the same in all rows and none is masked; else null. */
+  /** Database type, such as `varchar(20)`, if it is the same in all rows and no value is masked; otherwise null. */
   readonly form: ColumnForm | null;
   /** `osl.entities.<entity>.<column>` if the value is passed through, otherwise null. */
   readonly source: string | null;
@@ -57,7 +57,7 @@ export interface GovernedPlanFields {
   readonly redactedColumns: readonly string[];
   /** `<entity>.<column>` of every masked column that the query reads, sorted. */
   readonly maskedColumns: readonly string[];
-  /** Passage fields in the outputs; null: all, since the list of redacted fields is among the outputs. */
+  /** Passage fields in the outputs; null means all fields, because the outputs include the list of redacted fields. */
   readonly passageFields: ReadonlySet<string> | null;
   /** The names of outputs that aggregate a column masked only in some rows. */
   readonly partialColumns: readonly string[];
@@ -125,11 +125,11 @@ export interface GovernedStore {
   /** True if every passage that the caller may see may also be sent to a language model. */
   readonly mayDecode: boolean;
   /**
-   * Returns passages, best first. Slots `vector` (pgvector text), `terms` (int4[], lexical lane only) and `limit`; or,
+   * Returns passages, best first. Slots `vector` (pgvector text), `terms` (int4[], word search only) and `limit`; or,
    * for the content of named entities, `keys` and `limit`.
    */
   readonly passages: GovernedPlan;
-  /** Like `passages`, for the ids in slot `ids` (text[]). Null unless a vector search runs with a word search. */
+  /** Like `passages`, for the ids in slot `ids` (text[]). Null unless vector and word search are combined. */
   readonly named: GovernedPlan | null;
   /**
    * Faster searches over the vectors of a model; null except for a vector search. Each plan finds candidates and
@@ -152,8 +152,8 @@ export interface GovernedStore {
   readonly derived: GovernedPlan | null;
   /**
    * Plans that count, under the same filters, the visible passages that contain each word; null except for a word
-   * search. Slots: `words` (rows with `word`, int4, and `term`, an array of it) and `terms` (int4[], the same words).
-   * Like `passages`, the plans return the snapshot that they read (`#snapshot`).
+   * search. Slots: `words` (rows with `word`, int4, and `term`, an array with only that word) and `terms` (int4[], the
+   * same words). Like `passages`, the plans return the snapshot that they read (`#snapshot`).
    */
   readonly counts: {
     /** Also returns the number of all visible passages (`documents`). */
@@ -164,7 +164,7 @@ export interface GovernedStore {
   } | null;
   /**
    * Like `passages`, for words that most passages contain: it scores every passage, and passages without any of the
-   * words come last, at distance 0. Null except for a word search; without slot `terms`.
+   * words come last, at distance 0. Null except for a word search. It has no slot `terms`.
    */
   readonly commonWords: GovernedPlan | null;
 }

@@ -33,7 +33,7 @@ import { minimumOf, type ScanAccess, ScanAccesses, showersOf } from './scan-acce
  * Decides which grants apply to each scan. A grant that allows only aggregates applies to the blocks that may use it;
  * other blocks get the remaining grants.
  *
- * @throws QueryError E2103 if a block needs data that only such a grant shows and may not use it
+ * @throws QueryError E2103 if a block needs data that only such a grant shows but may not use the grant
  */
 export function scanAccesses(root: Query, access: Access, plan: BoundPlan): ScanAccesses {
   const scans = new Map<SourceId, ScanAccess>();
@@ -114,7 +114,7 @@ function groupsOnly(
 /** Faults that a metric can cause in a query whose author did not write the metric. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
-/** Returns the reason why a row's share of an aggregate cannot be bounded; null if it can or need not be. */
+/** Returns the reason why a row's share of an aggregate cannot be limited; null if it can be or no grant limits it. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {
@@ -143,8 +143,8 @@ function metricsIn(block: Select): ReadonlySet<string | null> {
 }
 
 /**
- * Returns `grant` as it applies to the scan, including the columns of the metrics that the block uses. Empty if the
- * block uses an aggregate that the grant does not allow, or reads a column that only metrics may read.
+ * Returns `grant` with the columns of the metrics that the block uses. Empty if the grant shows rows, does not allow
+ * the block's aggregates, or allows only metrics to read a column that the block reads.
  */
 function applicableGrants(
   grant: RelationGrant,
@@ -316,7 +316,7 @@ function weightOf(
 
 /**
  * True if an argument reads a column of `from` whose value the caller sees in some row. For `scan`, whose rows are
- * counted, only columns of grants that do not cover all columns that the block reads are considered.
+ * counted, grants that cover all columns that the block reads are ignored.
  */
 function readsKnown(arg: Expr, from: EntityScan, scan: EntityScan, access: Access): boolean {
   const showing = grantsOn(from.relation, access).grants.filter(showsRows);

@@ -46,16 +46,16 @@ export interface JoinKeys {
    * kept.
    */
   readonly masked: ReadonlyMap<SourceId, ReadonlySet<string>>;
-  /** Passage fields, by RETRIEVE, that may be redacted and are checked before joining, with their positions. */
+  /** Passage fields to check for redaction before joining, by RETRIEVE and name, with their positions in the text. */
   readonly checked: ReadonlyMap<SourceId, ReadonlyMap<string, Position | null>>;
 }
 
 /**
  * Returns the keys that `root` joins on, under policy.
  *
- * @throws QueryError E0515, decided from the plan and never from data, for a masked key that NULL cannot replace: one
+ * @throws QueryError E0515, decided from the plan and never from data, for a masked key that NULL cannot replace: a key
  * that is never shown in the clear, comes through a derived table, is compared by IS NOT DISTINCT FROM, or is also used
- * elsewhere; in a join with passages, for any key that is masked in some row
+ * elsewhere. In a join with passages: for any key that is masked in some row
  */
 export function joinKeys(
   root: Query,
@@ -181,16 +181,16 @@ function queriesAboveGroups(query: Query): ReadonlySet<Query> {
   );
 }
 
-/** The columns of an equality: both sides, or the one side that is a column. */
+/** The columns of an equality: both sides, or one if the other is not a column. */
 interface KeyPair {
   readonly refs: readonly ColumnRef[];
   /** True if the equality joins; false if it only filters rows that are already joined. */
   readonly joins: boolean;
-  /** True if NULL equals NULL: a masked key replaced by NULL would then match every other. */
+  /** True for IS NOT DISTINCT FROM, by which masked keys that are replaced by NULL would all match each other. */
   readonly nullSafe: boolean;
 }
 
-/** Returns the equalities in ON, in WHERE (including the correlation of a subquery), and of IN over a subquery. */
+/** Returns the column equalities in ON and WHERE, including correlations of subqueries, and those implied by IN. */
 function keyPairs(root: Query): readonly KeyPair[] {
   return allQueries(root).flatMap(keyPairsIn);
 }
@@ -259,7 +259,7 @@ export function toKeyVariant(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet
 }
 
 /**
- * Restricts the scan of an entity that is joined to precomputed rows to the keys of those rows, so that the scan is
+ * Where an entity is joined to precomputed rows, restricts its scan to the keys of those rows, so that the scan is
  * limited whatever plan Postgres chooses for the join. The keys are unmasked on both sides. Source: contract,
  * cross-modal join, execution order (3).
  */
@@ -310,7 +310,7 @@ function restrictionsBy(
   const found = rows.get(given.source);
   const { type } = given;
   // For a key of several columns, one list per column would match all combinations of their values; the join itself can
-  // use an index over all of them.
+  // use an index over all the columns.
   if (isPartOfKey(given.name)) return [];
   if (found === undefined || rows.has(key.source) || type !== key.type || isArray(type)) return [];
   const array = slots.keys(found.slot, given.name, type);

@@ -75,7 +75,7 @@ export class StatementLineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
-  /** Like `definitionsOf`, but does not replace the references of a recursive table to its previous step. */
+  /** Like `definitionsOf`, but keeps a recursive table's references to its previous step instead of resolving them. */
   armsOf(ref: ColumnRef): readonly Expr[] {
     const step = this.#steps.get(ref.source);
     return step === undefined
@@ -132,7 +132,7 @@ export class StatementLineage {
   }
 
   #underParts(expr: Expr): ScannedColumns {
-    // `grouping` says which keys a row has, not their values.
+    // `grouping` tells which grouping keys a row has, not their values.
     if (expr.kind === 'grouping') return NOTHING;
     const parts = expr.kind === 'scalar_query' ? this.outputsOf(expr.query) : childrenOf(expr);
     if (parts.length === 0) return NOTHING;

@@ -48,7 +48,7 @@ export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | 
   return filter === null ? null : slots.ground(filter);
 }
 
-/** Cached, since an access never changes. */
+/** Row filters, cached because an access never changes. */
 const FILTERS = new WeakMap<RelationAccess, Expr | null>();
 
 export function columnRule(relation: Relation, name: string, access: RelationAccess): ColumnRule {
@@ -59,7 +59,7 @@ export function columnRule(relation: Relation, name: string, access: RelationAcc
   return rule;
 }
 
-/** Cached, since an access never changes. Holds the rules of one relation at a time. */
+/** Column rules, cached because an access never changes. For each access, holds the rules of one relation at a time. */
 const RULES = new WeakMap<RelationAccess, { relation: Relation; rules: Map<string, ColumnRule> }>();
 
 function ruleOf(relation: Relation, name: string, access: RelationAccess): ColumnRule {
@@ -138,8 +138,8 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
 }
 
 /**
- * Returns the mask. If it reveals something about the value (hash, partial, year), it applies only to rows of grants
- * that cover the column; other rows show `plain`.
+ * Returns the masked value. If the mask reveals something about the value (hash, partial, year), it applies only to
+ * rows of grants that cover the column; other rows show `plain`.
  */
 function masking(rule: ColumnRule, plain: Expr, slots: GovernedSlots): Expr {
   const shown = maskOf(rule.mask, rule.column, slots);

@@ -30,7 +30,7 @@ import type { GovernedSlots } from './slots.js';
 
 /**
  * Excludes rows that may only be aggregated unless there are enough of them in their group, and in the part of it that
- * each aggregate covers. If there are not, the result is the same as without these rows.
+ * each aggregate covers. If there are too few, the result is the same as without these rows.
  */
 export function enforceMinima(root: Query, slots: GovernedSlots): Query {
   if (!allQueries(root).some(counts)) return root;
@@ -84,7 +84,7 @@ class Block {
     });
   }
 
-  /** Returns the aggregate over all rows if enough may be counted, else over those that other grants show. */
+  /** Returns the aggregate over all rows if there are enough, else over the rows that other grants show, or NULL. */
   #value(call: Aggregate): Expr {
     const given = call.args.filter((a) => a.kind !== 'parameter').map(isNotNull);
     const taken = [...optional(call.filter), ...given];
@@ -116,7 +116,7 @@ class Block {
 
   /**
    * Returns conditions under which no row that may only be aggregated contributes more than its share of a figure:
-   * neither the greatest nor the least value exceeds that percentage of the sum of absolute values.
+   * neither the greatest value nor the least exceeds `dominance` percent of the sum of absolute values.
    */
   #isShared(call: Aggregate, taken: readonly Expr[]): readonly Expr[] {
     const [value] = call.args;

@@ -43,9 +43,9 @@ type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: Readonl
  * If the caller may not see the whole key, all columns that the query reads are used instead: rows that are equal in
  * all of them are interchangeable.
  *
- * The order of the result is completed in the same way if policy requires it for an entity that it reads.
+ * The order of the result is completed in the same way if policy requires it for an entity that the query reads.
  *
- * @param whole `root` including the rows that operators process, whose policy counts too
+ * @param whole `root` including the rows that operators process; the policy for their entities counts too
  */
 export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = root): Query {
   const read = new Map<SourceId, Set<string>>();
@@ -162,7 +162,7 @@ function tieBreakers(query: Select, keysOf: KeysOf): readonly (Expr | number)[] 
   return query.grouped ? groupKeys(query) : leavesOf(query.from).flatMap(keysOf);
 }
 
-/** Returns values that distinguish the groups; for several grouping sets also whether a key is NULL or left out. */
+/** Returns values that distinguish the groups. For grouping sets, these include whether a NULL key was left out. */
 function groupKeys({ groupBy, groupingSets }: Select): readonly Expr[] {
   return groupingSets === null ? groupBy : [...groupBy, ...groupingOf(groupBy)];
 }
@@ -256,7 +256,7 @@ function collects(call: Aggregate): boolean {
   return COLLECTING.has(call.definition.name) && !call.distinct;
 }
 
-/** True if the call picks among rows that sort equal: a finer order changes only the row that it uses. */
+/** True if the call picks one of several rows that sort equal, so that a finer order changes only which row it uses. */
 function picksByOrder(call: WindowCall): boolean {
   const { frame, definition } = call;
   if (COUNTING.has(definition.name) && frame === null) return true;

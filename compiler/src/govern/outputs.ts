@@ -108,8 +108,8 @@ function describe(
 }
 
 /**
- * Returns the columns of scans, passages and traversals that `exprs`, the arms of one output, pass through unchanged,
- * derived tables included; empty if an arm is computed.
+ * Returns the columns of scans, passages and traversals that `exprs`, the definitions of one output, pass through
+ * unchanged, also through derived tables; empty if a definition is computed.
  */
 function originsOf(exprs: readonly Expr[], lineage: StatementLineage): readonly ColumnRef[] {
   const found: ColumnRef[] = [];
@@ -196,7 +196,7 @@ function redactableColumn(
 /** Types of operator results that never contain part of a text. */
 const MEASURES: ReadonlySet<TypeName> = new Set<TypeName>(['bool', 'int4', 'int8', 'float8']);
 
-/** Returns the names of `columns`, all from passages; null (all fields) if they list the redacted fields. */
+/** Returns the names of `columns`, all from passages; null (all fields) if they include the list of redacted ones. */
 function passageFieldsIn(columns: readonly ColumnRef[]): ReadonlySet<string> | null {
   const names = new Set(columns.map((c) => c.name));
   return names.has(REDACTED_FIELDS) ? null : names;

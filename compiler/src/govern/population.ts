@@ -33,14 +33,14 @@ export interface Population {
   readonly minimum: number;
   readonly rules: readonly OverlapRule[];
   /**
-   * Returns one or more rows per group: the group's number, then for each set the concatenated hashes of the rows in
-   * it. Each hash is followed by that of the row's privacy unit if `hasUnit`. Needs the slot `MEMBER_KEY`.
+   * Returns one or more rows per group: the group's number, then for each set in `sets` the concatenated hashes of its
+   * rows. Each hash is followed by that of the row's privacy unit if `hasUnit`. Needs the slot `MEMBER_KEY`.
    */
   readonly plan: GovernedPlan;
   readonly hasUnit: boolean;
   /**
-   * For each set, the figures that are computed from it: `count`, or `sum` or `mean` with a column, such as `sum
-   * salary`. Two answers can be subtracted if they have a figure in common.
+   * For each set of rows, the figures that are computed from it: `count`, or `sum` or `mean` with a column, such as
+   * `sum salary`. Two answers can be subtracted if they have a figure in common.
    */
   readonly sets: readonly (readonly string[])[];
 }
@@ -295,7 +295,7 @@ function referTo(from: FromItem | null, source: SourceId, name: string): Expr {
   return columnRef(source, name, column.type);
 }
 
-/** Returns the hash of the secret in slot `MEMBER_KEY` and the values of `columns`. */
+/** Returns the hash of the secret in slot `MEMBER_KEY` followed by the values of `columns`. */
 function memberHash(scan: EntityScan, columns: readonly string[], slots: GovernedSlots): Expr {
   const items = Object.freeze(columns.map((name) => referTo(scan, scan.id, name)));
   const keyed = concatenated(

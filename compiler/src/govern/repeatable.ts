@@ -5,10 +5,10 @@ import { elementOf, isArray, type TypeName } from '../types/types.js';
 import type { GovernedPlan } from './governed-plan.js';
 
 /**
- * True if the result of a plan depends only on its values, its session's settings and the stored rows. It may then be
- * cached for the same plan and rows, except for row order that the query leaves open. False for anything that reads a
- * clock, draws random numbers, or is computed by steps that run before the statement. The values themselves are checked
- * by `isTimelessValue`.
+ * True if the result of a plan depends only on its parameter values, the session's settings and the stored rows. It may
+ * then be cached for the same plan and rows, except for row order that the query leaves open. False for anything that
+ * reads a clock, draws random numbers, or is computed by steps that run before the statement. The parameter values
+ * themselves are checked by `isTimelessValue`.
  */
 export function isRepeatable({ query, runtime }: Pick<GovernedPlan, 'query' | 'runtime'>): boolean {
   return runtime.length === 0 && allQueries(query).every(isLevelRepeatable);
@@ -27,7 +27,7 @@ function isLevelRepeatable(level: Query): boolean {
   return ![...exprsOf(level), ...read].some((e) => someExpr(e, mayDiffer));
 }
 
-/** Functions that are stable because of session settings, which the cache key includes, and read no clock. */
+/** Functions that are STABLE only because of session settings, which the cache key includes. None reads the clock. */
 const OF_SETTINGS: ReadonlySet<string> = new Set([
   ...['concat', 'concat_ws', 'format', 'array_to_string'],
   ...['date_trunc', 'extract', 'date_part', 'overlaps', 'make_timestamptz', 'date', 'generate_series'],
@@ -49,7 +49,7 @@ function mayDiffer(e: Expr): boolean {
     case 'window':
       return !isKnown(e.definition);
     case 'cast':
-      // A text that is cast to a time may be `now` or `today`.
+      // A text that is cast to a date or time may be `now` or `today`.
       return isTimed(e.type) && !isTimed(e.arg.type);
     default:
       return false;

@@ -25,7 +25,7 @@ interface RuntimeCompilers {
   readonly query: (query: Query, slots: GovernedSlots) => Query;
 }
 
-/** Governs the runtime relations of a plan and their steps. */
+/** Governs the runtime relations of a plan (those computed before the statement) and their steps. */
 export function governRuntime(
   relations: readonly RuntimeRelation[],
   slots: GovernedSlots,
@@ -128,7 +128,7 @@ function retrievalStore(
   );
 }
 
-/** True if the field has no mask. Otherwise the store cannot filter: the key check must see masked passages. */
+/** True if the field has no mask. Otherwise the store must not filter: the redacted-key check needs all passages. */
 function isHeldFirst({ arg }: InQuery, { facet }: Retrieval, catalog: Catalog, access: Access): boolean {
   return arg.kind === 'column' && fieldMask(facet, arg.name, catalog, access) === 'none';
 }
@@ -188,7 +188,7 @@ function derived({ relation, query }: { readonly relation: OperatedRows; readonl
   return selectOf({
     from: Object.freeze({ kind: 'derived', id, query }),
     outputs: [
-      // A cast, so that the output is not treated as passed through.
+      // The cast keeps the output from being treated as a column that is passed through unchanged.
       ...relation.operators.map((o) => ({
         name: o.column,
         expr: castTo(output(Number(o.of.slice(1)) - results), o.type),

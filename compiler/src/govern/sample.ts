@@ -105,7 +105,7 @@ interface SampledCell {
   readonly flag: Expr | null;
 }
 
-/** Returns a cell, readable if all its source columns are; those of a missing parent count as readable. */
+/** Returns a cell that is readable if all its source columns are. Columns of a missing parent row count as readable. */
 function cellOf(value: SampledValue, access: Access): SampledCell {
   const flags = value.reads.flatMap(({ relation, ref, ofParent }): readonly Expr[] => {
     if (columnRule(relation, ref.name, accessTo(relation, access)).masked === 'none') return [];

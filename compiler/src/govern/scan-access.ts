@@ -29,7 +29,7 @@ import type { GovernedSlots } from './slots.js';
 /** The caller's rights on one scan of a statement. */
 export interface ScanAccess {
   readonly access: RelationAccess;
-  /** Set if some grants allow only aggregates; the rows that only they cover count in large groups only. */
+  /** Set if some grants allow only aggregates. Rows shown by no other grant then count only in large groups. */
   readonly minimum: Minimum | null;
 }
 
@@ -39,11 +39,11 @@ export interface Minimum {
   readonly unit: string | null;
   /** The minimum number of distinct values in a group, by column. */
   readonly distinct: ReadonlyMap<string, number>;
-  /** Maximum percentage of a figure that one row may contribute; null: no limit. */
+  /** Maximum percentage of an aggregated value that one row may contribute; null: no limit. */
   readonly dominance: number | null;
   /**
    * Lists of filters of the grants that show rows: one list for the row itself and one for each column. A row that
-   * matches at least one filter of every list counts in groups of any size. Null if no row can.
+   * matches at least one filter of every list counts in groups of any size. Null if every row needs a large group.
    */
   readonly plain: readonly (readonly Expr[])[] | null;
 }
@@ -64,7 +64,7 @@ export class ScanAccesses {
   }
 }
 
-/** Returns the minimum of a scan that reads `columns` under the grants `all`; null if all of them show rows. */
+/** Returns the group minimum of a scan of `columns` under the grants `all`; null if all of these grants show rows. */
 export function minimumOf(
   relation: Relation,
   columns: readonly string[],
@@ -92,7 +92,7 @@ function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
   };
 }
 
-/** Returns the conditions under which `showing` shows the `columns` of a row as `all` do; see `plain`. */
+/** Returns the conditions under which the grants `showing` show `columns` of a row as all grants do; see `plain`. */
 function plainConditions(
   relation: Relation,
   columns: readonly string[],
@@ -142,7 +142,7 @@ function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Exp
   return caseNode(when, nullOf(value.type), value);
 }
 
-/** @param grants all grants that apply to the scan */
+/** Converts a scan's minimum to its form in the plan. @param grants all grants that apply to the scan */
 export function groupMinimum(
   { size, distinct, dominance, plain }: Minimum,
   grants: readonly CountedGrant[],
@@ -158,7 +158,7 @@ export function groupMinimum(
 
 /**
  * Returns a condition that excludes rows without a key: they belong to no entity, and would be counted as shown by
- * other grants. Empty for a key of several columns, which is an array and never NULL.
+ * other grants. Returns no condition for a key of several columns, which is an array and never NULL.
  */
 export function hasKey(relation: Relation, minimum: Pick<Minimum, 'unit'>): readonly Expr[] {
   const key = keyOf(relation, minimum);

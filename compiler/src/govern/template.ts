@@ -42,7 +42,7 @@ export class PlanTemplate {
   readonly #fillings: readonly SlotFilling[];
   /** The properties of literals that the verifier's proofs of the plan rely on. */
   readonly #relied: readonly ProofDependency[];
-  /** Type and value of literal slots that no text changes; an equal literal would share such a slot. */
+  /** Type and value of each literal slot with the same value for all texts; an equal literal would share that slot. */
   readonly #taken: ReadonlySet<string>;
 
   private constructor(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]) {
@@ -67,8 +67,8 @@ export class PlanTemplate {
   }
 
   /**
-   * Returns the template of `plan`, which was bound as `bound` from a text with `literals`. Null if `plan` has runtime
-   * relations, whose plans have separate slots, or does not begin with the slots of `bound`.
+   * Returns the template of `plan`, which was bound as `bound` from a text with `literals`. Returns null if `plan` has
+   * runtime relations, whose plans have separate slots, or does not begin with the slots of `bound`.
    */
   static of(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]): PlanTemplate | null {
     if (plan.runtime.length > 0) return null;
@@ -125,7 +125,7 @@ export class PlanTemplate {
   }
 }
 
-/** INVARIANT: no text changes a value in a row filter or mask, since only those of the first text were verified. */
+/** INVARIANT: values in row filters and masks do not depend on the text, since only those of the first are verified. */
 function refuseInPolicy(root: Query, changed: ReadonlySet<number>): void {
   const reads = (e: Expr): boolean => e.kind === 'parameter' && changed.has(e.slot);
   for (const leaf of allLeaves(root)) {
@@ -163,7 +163,7 @@ function negate(value: string): string {
   return value === '0' ? '0' : `-${value}`;
 }
 
-/** Maps each literal of the bound plan to that of the text at the same position, if their values agree. */
+/** Maps each literal of the bound plan to the literal at the same position of the text, if their values agree. */
 function holesOf(
   written: readonly WrittenLiteral[],
   literals: readonly PlainLiteral[],
@@ -182,7 +182,7 @@ function holesOf(
   return holes;
 }
 
-/** Returns the literals that the plan depends on: examined, shared by several nodes, or never turned into a value. */
+/** Returns the literals that the plan depends on: examined, shared by several nodes, or never made a slot's value. */
 function fixedLiterals(
   written: readonly WrittenLiteral[],
   holes: ReadonlyMap<WrittenLiteral, Hole>,

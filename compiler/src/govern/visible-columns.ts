@@ -23,7 +23,7 @@ export interface VisibleColumn {
   readonly masked: MaskExtent;
   /** True if the column can be shown row by row; otherwise it can only be aggregated over large groups. */
   readonly rows: boolean;
-  /** True if the caller can join rows on it: a sealed key that rows show, and no mask prevents the join. */
+  /** True if the caller can join on it: a sealed key (usable in joins), shown row by row, with no mask in the way. */
   readonly joinable: boolean;
   /** Set for a computed column; `column` is then not a column of a table. */
   readonly computed?: ComputedColumn;
@@ -64,8 +64,8 @@ function field(relation: Relation, name: string, sealed: boolean, mask: FieldMas
 }
 
 /**
- * Returns a computed column. Rows show it if they show all columns that it reads; it is masked if any of these is
- * masked.
+ * Returns a computed column. It can be shown row by row if all columns that it reads can, and is masked if any of them
+ * is.
  */
 function computedColumn(computed: ComputedColumn, catalog: Catalog, access: Access): VisibleColumn {
   const { name, type, description, reads, sensitivity } = computed;
@@ -185,7 +185,7 @@ export class PassageFields {
     this.#access = access;
   }
 
-  /** Returns the field that `ref` refers to; null for others, such as columns that every passage has. */
+  /** Returns the field that `ref` refers to; null for any other column, such as those that every passage has. */
   of({ source, name }: ColumnRef): PassageField | null {
     const retrieval = this.#retrievals.get(source);
     if (retrieval === undefined || isOfPassage(name, retrieval.asked)) return null;

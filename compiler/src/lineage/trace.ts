@@ -345,7 +345,7 @@ interface GraphColumn {
   readonly column: string;
 }
 
-/** Store columns that hold document fields, by public name. All other columns are derived from the text. */
+/** The public column of each store column with document fields. All other store columns are derived from the text. */
 const STORED: ReadonlyMap<string, string> = new Map([
   ['chunk_id', 'cite'],
   ['doc_id', 'cite'],

@@ -21,20 +21,20 @@ import {
  * - A join has at least one such equality in ON, USING or, for commas, WHERE, and no other condition. A LATERAL query
  *   may have its equality in its own WHERE.
  * - A nested query may reference outer columns only in such equalities in its WHERE, one level up.
- * - IN compares sealed keys, EXISTS has such an equality. ANY, ALL and set-returning functions must not take rows of a
- *   query.
+ * - IN compares sealed keys, and EXISTS has such an equality. ANY, ALL and set-returning functions must not take rows
+ *   of a query.
  *
  * A FROM item is a relation if it does not depend on other items: an entity, a bridge, passages, a traversal, a derived
  * or common table, VALUES, a function of constants. A function of columns and a LATERAL query without FROM depend on
- * another item's rows. If one side reads no governed data, no query inside an expression counts as a join; if neither
- * does, no join in FROM does either. WHERE over joined rows only filters them.
+ * another item's rows. If one side reads no governed data, queries inside expressions do not count as joins; if neither
+ * side does, joins in FROM do not count either. WHERE over joined rows only filters them.
  *
  * With `declared` the rule holds everywhere; with `any`, only if a side has passages, a traversal or evidence.
  *
  * Source: contract, join rule; decision 112.
  *
  * @param isKeyOf sealed columns of a scan; default: those that the manifest declares
- * @param conditionIn unwraps what policy added around a condition; default: returns the condition itself
+ * @param conditionIn removes the parts that policy added around a condition; default: returns the condition itself
  * @returns the first join that breaks the rule; null if none does
  */
 export function findUnsealedJoin(
@@ -89,7 +89,7 @@ interface JoinPart {
   readonly end: number;
   readonly governed: boolean;
   readonly content: boolean;
-  /** For rows computed from other items' rows, the first position that they use; null for a relation. */
+  /** For rows computed from rows of other items, the lowest position of these items; null for a relation. */
   readonly madeOf: number | null;
   /** The positions that the part's LATERAL queries are linked to by sealed keys. */
   readonly linked: readonly number[];
@@ -121,7 +121,7 @@ class JoinCheck {
       for (const table of query.with) {
         if (table.recursive === true) this.#recursive.set(table.query, table.id);
         this.#tables.set(table.id, this.query(table.query, table.recursive === true ? null : around));
-        this.#keys.table(table.id); // in order, so that no table has to resolve a long chain of others
+        this.#keys.table(table.id); // in order, so that no table has to resolve a long chain of other tables
       }
     const links = this.#body(query, around);
     const { governed, content } = this.#read;
@@ -195,8 +195,8 @@ class JoinCheck {
   }
 
   /**
-   * Returns the first position in `ids` that an item computed from other rows references. Infinity if it references
-   * outer rows only, null if the item is a relation.
+   * Returns the lowest position of an item in `ids` that `leaf` is computed from. Infinity if `leaf` is computed from
+   * outer rows only, null if it is a relation.
    */
   #namedByMade(leaf: FromLeaf, ids: readonly SourceId[]): number | null {
     const values = valuesOfMade(leaf);
@@ -341,12 +341,12 @@ function levelOf(items: readonly SourceId[], around: QueryLevel | null): QueryLe
   return { items, around: { governed, contents }, governed, contents };
 }
 
-/** True if a query reads governed data, or a common table, which may contain some. */
+/** True if a query reads governed data, or a common table, which may contain governed data. */
 function isGoverned(query: Query): boolean {
   return allLeaves(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
 }
 
-/** Returns the scans that the compiler joined to a traversal or passages: both count as one side. */
+/** Returns the scans that the compiler joined to a traversal or passages, with which they count as one side. */
 function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set()): ReadonlySet<SourceId> {
   if (from?.kind !== 'join') return found;
   if (from.made === true && from.right.kind === 'runtime')

@@ -70,8 +70,8 @@ const BY_NAME: IsKeyOf = ({ relation }, name) => relation.sealedKeys.includes(na
 
 /**
  * The sealed columns of a plan: keys that the manifest declares (`entity_key_columns`, a facet's `scalar_indexed`), and
- * columns of derived and common tables and of set operations that pass a sealed column through unchanged, in every arm.
- * VALUES, computed columns and row functions have none.
+ * columns of derived tables, common tables and set operations (in both operands) that pass a sealed column through
+ * unchanged. Computed columns and columns of VALUES and row functions are never sealed.
  */
 export class SealedKeys {
   readonly #isKeyOf: IsKeyOf;
@@ -79,7 +79,7 @@ export class SealedKeys {
   readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
   /** True for each sealed column of a common table, by table number and position. */
   readonly #ofTables = new Map<number, readonly boolean[]>();
-  /** The same for recursive tables still being analyzed: columns that were sealed in every step so far. */
+  /** Like `#ofTables`, for recursive tables still being analyzed: columns that were sealed in every step so far. */
   readonly #assumed = new Map<number, readonly boolean[]>();
 
   constructor(root: Query, isKeyOf: IsKeyOf = BY_NAME) {
@@ -111,7 +111,7 @@ export class SealedKeys {
     }
   }
 
-  /** True if output `position` of `query`, counted from 0, passes a sealed column through. */
+  /** True if output `position` of `query`, counted from 0, is a sealed column passed through unchanged. */
   output(query: Query, position: number): boolean {
     if (query.kind === 'values') return false;
     if (query.kind === 'set_operation')
@@ -122,7 +122,7 @@ export class SealedKeys {
     return expr?.kind === 'column' && this.has(expr);
   }
 
-  /** True for each sealed column of a common table; in a recursive one, only if every step keeps it sealed. */
+  /** True for each sealed column of a common table; in a recursive one, only if every step keeps the column sealed. */
   table(id: number): readonly boolean[] {
     const known = this.#ofTables.get(id);
     if (known !== undefined) return known;
@@ -185,7 +185,7 @@ interface KeyedItem {
   readonly place: number;
   /** Physical names of the unmasked columns, by name. */
   readonly columns: ReadonlyMap<string, string>;
-  /** The physical names of key columns that are not yet equated with anything known. */
+  /** The physical names of key columns that are not yet equated with a known value. */
   readonly missing: Set<string>;
   /** Equalities that can be used once the item's row is known. */
   readonly waiting: PendingEquality[];
@@ -230,8 +230,10 @@ class KeyedLevel {
   }
 
   /**
-   * Reads the conditions of joins, each for the items whose rows it may exclude.
-   * @returns the number of items
+   * Reads the ON conditions below `item` for the FROM items whose rows they can exclude: after a LEFT JOIN, only those
+   * on its right; after a FULL JOIN, none.
+   * @param first position of the first FROM item below `item`
+   * @returns the number of FROM items below `item`
    */
   #readOn(item: FromItem, first: number): number {
     if (item.kind !== 'join') return 1;
@@ -242,7 +244,7 @@ class KeyedLevel {
     return left + right;
   }
 
-  /** @param first the conditions restrict the items from `first` to just before `end` */
+  /** Reads conditions that restrict the FROM items from `first` to just before `end`. */
   #readAll(conditions: readonly Expr[], first: number, end: number): void {
     for (const c of conditions) {
       if (c.kind === 'and') this.#readAll(c.args, first, end);

@@ -62,7 +62,7 @@ export function isNotNull(arg: Expr): Expr {
   return Object.freeze({ kind: 'null_test', arg, negated: true, type: 'bool' });
 }
 
-/** NULL of `type`. */
+/** A NULL with type `type`. */
 export function nullOf(type: TypeName): Expr {
   return Object.freeze({ kind: 'null', type });
 }

@@ -5,8 +5,8 @@ import type { DeclaredType } from '../types/declared-types.js';
 import type { ArrayType, ScalarType, TypeName } from '../types/types.js';
 
 /**
- * The intermediate representation: closed, frozen, resolved. It has no node for SQL text and no catch-all;
- * no identifier and no literal that a caller wrote occurs in it, except output names, which are never emitted.
+ * The intermediate representation: a closed set of frozen, resolved nodes, without one for SQL text or a catch-all. No
+ * identifier and no literal that a caller wrote occurs in it, except output names, which are never emitted.
  */
 
 /** Identifies one FROM item within a plan, for column references. */
@@ -241,7 +241,7 @@ export interface Aggregate {
   readonly type: TypeName;
 }
 
-/** `grouping(…)`: a bit for each argument, a key of GROUP BY, that is set if the row's grouping set leaves it out. */
+/** `grouping(…)` of keys of GROUP BY: one bit for each argument, set if the row's grouping set leaves the key out. */
 export interface GroupingCall {
   readonly kind: 'grouping';
   readonly args: readonly Expr[];
@@ -297,14 +297,14 @@ interface ScalarQuery {
   readonly type: TypeName;
 }
 
-/** A sealed semi-join: EXISTS over a query whose correlation is on sealed keys. */
+/** EXISTS over a query. The join rule requires a correlation by sealed keys (columns that joins may compare). */
 interface Exists {
   readonly kind: 'exists';
   readonly query: Query;
   readonly type: 'bool';
 }
 
-/** A sealed semi-join: `arg [NOT] IN (query)`. */
+/** `arg [NOT] IN (query)`. The join rule requires both sides to be sealed keys. */
 export interface InQuery {
   readonly kind: 'in_query';
   readonly arg: Expr;
@@ -378,7 +378,7 @@ export interface SortKey {
   readonly nullsFirst: boolean;
 }
 
-/** A relation before policy is applied. `govern` replaces all of these; none may be emitted. */
+/** A relation before policy is applied. `govern` replaces all of these scans; none may be emitted. */
 export interface EntityScan {
   readonly kind: 'entity';
   readonly id: SourceId;
@@ -420,7 +420,7 @@ export interface GroupMinimum {
   readonly size: number;
   /** The minimum number of distinct values for each of the columns `groupValue(i)`. */
   readonly distinct: readonly number[];
-  /** The maximum percentage of a figure that one row may contribute; null: no maximum. */
+  /** The maximum percentage of an aggregated value that one row may contribute; null: no maximum. */
   readonly dominance: number | null;
   /** True if the minimum applies to every row: no other grants show all columns that the query uses. */
   readonly everyRow: boolean;
@@ -470,7 +470,7 @@ export interface CommonTableRef {
   readonly kind: 'cte';
   readonly id: SourceId;
   readonly table: number;
-  /** The number of columns of a recursive table. Reading over a million rows fails with SQLSTATE 54000. */
+  /** Set for a recursive table: its number of columns. Reading over a million rows fails with SQLSTATE 54000. */
   readonly recursive?: number;
 }
 
@@ -640,7 +640,7 @@ export type Slot =
   | { readonly kind: 'keys'; readonly type: ArrayType; readonly index: number; readonly column: string }
   /** A value that a step of a runtime relation receives from the previous step. */
   | { readonly kind: 'given'; readonly type: TypeName; readonly name: string }
-  /** The inner or outer pad of the tenant's mask key for one key domain; 64 bytes. */
+  /** The inner or outer HMAC pad of one key domain, derived from the tenant's mask key; 64 bytes. */
   | {
       readonly kind: 'pad';
       readonly type: 'bytea';

@@ -75,7 +75,7 @@ export const COLLATIONS: ReadonlySet<string> = new Set([
 
 const known = new WeakMap<Expr, string | null>();
 
-/** Returns the collation that COLLATE sets in `expr`: null without COLLATE, `several` if they differ. */
+/** Returns the collation that COLLATE sets in `expr`: null without COLLATE, `several` if there are different ones. */
 export function explicitCollation(expr: Expr): string | null {
   if (expr.kind === 'collate') return expr.collation;
   if (expr.kind === 'column' || expr.kind === 'parameter') return null;
@@ -132,7 +132,7 @@ export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   return fanOutOf(other, keyed.id);
 }
 
-/** Returns the FROM items that add at most one row to each row of `source`, and `source` itself. */
+/** Returns `source` and the FROM items that have at most one row for each row of `source`. */
 export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<SourceId> {
   if (from.kind !== 'join') return new Set([source]);
   const inLeft = leavesOf(from.left).some((l) => l.id === source);
@@ -154,7 +154,7 @@ export function mayBeMissing(from: FromItem | undefined, source: SourceId): bool
   return mayBeMissing(inRight ? from.right : from.left, source);
 }
 
-/** True if ON equates the whole primary key of `source`, to columns of `partners` if they are given. */
+/** True if ON equates every column of the primary key of `source`; if `partners` are given, only with their columns. */
 function keyIsJoined(
   source: SourceId,
   relation: Relation,

@@ -60,7 +60,7 @@ export interface Retrieval {
   readonly filters: readonly Expr[];
   /** Semi-joins on an indexed field, repeated in the statement; the store applies them to choose passages. */
   readonly keyFilters: readonly InQuery[];
-  /** Alias of the FROM item if a condition on other rows filters only the best passages; otherwise null. */
+  /** Alias of the RETRIEVE if a condition on other FROM items filters only its best passages; otherwise null. */
   readonly filteredAfter: string | null;
   readonly operators: readonly OperatorUse[];
   readonly columns: readonly RuntimeColumn[];
@@ -83,7 +83,7 @@ export type Legs =
   | { readonly mode: 'lexical' | 'dense' }
   | {
       readonly mode: 'hybrid';
-      /** Merges by the ranks of a passage in the legs, or by its scores, scaled to 0 to 1 for each leg. */
+      /** Merges results by a passage's rank in each leg, or by its score in each leg, scaled to the range 0 to 1. */
       readonly fuse: 'rank' | 'score';
       /** float8[]: weights of the lexical and the dense leg. Null for equal weights. */
       readonly weights: Expr | null;
@@ -115,7 +115,7 @@ export interface OperatedRows {
   readonly operators: readonly RowOperator[];
   /** Maximum number of rows that operators may process. */
   readonly most: number;
-  /** The column that identifies the first row of a DEDUP group in the result; null if rows have no such key. */
+  /** Column with the primary key, by which DEDUP names the first row of a group; null without DEDUP or a usable key. */
   readonly key: string | null;
   readonly columns: readonly RuntimeColumn[];
 }
@@ -170,7 +170,7 @@ export function isPartOfKey(column: string): boolean {
 /**
  * One step of a traversal, as OSL-SQL that the compiler generates: `$1`, … are the keys to start from, one array for
  * each key column; the last parameter is the maximum number of targets. The result has each target once, with the first
- * source by key that leads to it: the key columns of the source, then those of the target.
+ * source, in key order, that leads to it: the key columns of the source, then those of the target.
  */
 export interface Hop {
   readonly edge: string;
@@ -187,12 +187,12 @@ export interface Hydration {
   readonly kind: 'hydration';
   readonly source: SourceId;
   readonly entity: string;
-  /** An array of the entity's keys. */
+  /** An array with the keys of the entities whose content is read. */
   readonly keys: Expr;
   /** The facets whose passages or derived attributes the statement uses. */
   readonly facets: readonly FacetStore[];
   readonly clipping: CapHandling;
-  /** `key`, and those of `evidence` and the derived attributes that the statement uses. */
+  /** `key`, plus `evidence` and the derived attributes that the statement uses. */
   readonly columns: readonly RuntimeColumn[];
 }
 

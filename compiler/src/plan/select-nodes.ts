@@ -51,7 +51,7 @@ export function groupingOf(keys: readonly Expr[]): readonly GroupingCall[] {
 /** Positions of expressions in a select list, from 1. Equal outputs share the position of the first. */
 export class Positions {
   readonly #byText = new Map<string, number>();
-  /** Keyed by node, since most ORDER BY and GROUP BY keys are the output node itself. */
+  /** Positions by node, since most ORDER BY and GROUP BY keys are the output node itself. */
   readonly #byOutput = new Map<Expr, number>();
 
   constructor(outputs: readonly PlanOutput[]) {

@@ -270,7 +270,7 @@ function collectQueries(query: Query, into: Query[]): void {
   for (const nesting of nestingIn(query)) collectQueries(nesting.query, into);
 }
 
-/** Returns the queries that `query` reads from: common tables, operands, derived tables; not those in expressions. */
+/** Returns the queries that `query` reads from (in WITH, operands, derived tables, spines), not of expressions. */
 export function partsOf(query: Query): readonly Query[] {
   if (query.kind === 'values') return NOTHING;
   const parts: Query[] = [];
@@ -287,7 +287,7 @@ export function partsOf(query: Query): readonly Query[] {
 /** An expression that directly contains a query. */
 export type QueryExpr = Extract<Expr, { readonly query: Query }>;
 
-/** Cached by query. Entries must not refer back to it, or V8 would keep them until a full garbage collection. */
+/** Cached by query. Entries must not refer to their query, or V8 would keep them until a full garbage collection. */
 const NESTING = new WeakMap<Query, readonly QueryExpr[]>();
 
 /** Returns the expressions of `query`, at any depth but not in nested queries, that contain a query. */

@@ -30,7 +30,7 @@ export interface Comments {
 
 /** An IN list that consists entirely of integers, or entirely of strings without escapes. */
 export interface PlainList {
-  /** The smallest type that fits all of the numbers; null for strings. */
+  /** The smallest type that fits the digits of every number, without the signs; null for strings. */
   readonly type: 'int4' | 'int8' | null;
   /** UTF-16 offsets of the start and end of the first item, and of the end of the last. */
   readonly start: number;
@@ -40,7 +40,7 @@ export interface PlainList {
   readonly items: readonly string[];
 }
 
-/** Minimum length of a list that the parser sees only as its first item. `shapeOf` takes shorter lists. */
+/** Minimum number of values in a list of which the parser sees only the first. `shapeOf` handles shorter lists. */
 const LONG_LIST = 257;
 
 /** NAMEDATALEN - 1 bytes, the grammar's limit on the length of operators. */
@@ -103,7 +103,7 @@ class LexicalReader {
    * escapes.
    */
   #escapes = false;
-  /** The kind of the last token if it is a string. A string on a later line continues it, with the same kind. */
+  /** The kind of the last token if it is a string, which a string on a later line continues with the same kind. */
   #string: 'plain' | 'escapes' | null = null;
 
   constructor(text: string) {
@@ -338,7 +338,7 @@ function isComment(text: string, at: number): boolean {
 /**
  * Reads the list whose first item begins at or after `from`. Returns null if the list is short or not plain.
  *
- * @throws QueryError E0511 at the first value beyond `most`, without reading further
+ * @throws QueryError E0511 at the first value of a long list beyond `most`, without reading further
  */
 function plainList(text: string, from: number, most: number): PlainList | null {
   const pattern = new RegExp(ITEM); // a copy, because a sticky pattern keeps its lastIndex

@@ -34,7 +34,7 @@ export async function ready(): Promise<void> {
   loaded = true;
 }
 
-/** A text prepared for the grammar: words quoted, comments removed, long lists cut to their first item. */
+/** A text prepared for the grammar: EXTRACT operators quoted, comments removed, long lists cut to their first item. */
 export interface PreparedText {
   readonly source: SourceText;
   readonly parsed: string;

@@ -2,8 +2,8 @@ import { InternalError } from '../errors/errors.js';
 import { applyGrammar } from './parse.js';
 
 /**
- * The SQL features that not every Postgres-compatible database supports, by their common names. All other SQL works on
- * all of them.
+ * The SQL features that not every Postgres-compatible database supports, by their common names. All other SQL that is
+ * emitted works on all of these databases.
  */
 export type SqlForm =
   | 'GROUPING SETS'

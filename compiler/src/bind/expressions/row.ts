@@ -13,8 +13,8 @@ import { bindExpression, bindValue, columnValue } from './expression.js';
 import { type BoundExpression, coerce, infix, operatorFor, typeOfBound } from './operands.js';
 
 /**
- * Compares two row constructors as Postgres does: `=` requires all pairs to be equal, `<>` requires any pair to
- * differ, and the first differing pair decides the order. Null if neither side is a row constructor.
+ * Compares two row constructors as Postgres does: `=` requires all pairs to be equal, `<>` requires at least one pair
+ * to differ, and for other operators the first differing pair decides. Null if neither side is a row constructor.
  */
 export function bindRowOperator(name: string, node: A_Expr, env: BindEnvironment): Expr | null {
   if (rowItems(node.lexpr) === null && rowItems(node.rexpr) === null) return null;

@@ -191,8 +191,8 @@ function built(
 }
 
 /**
- * Returns the function family for a RETURNING clause, and the clause itself if its type still requires a cast:
- * RETURNING jsonb uses the jsonb functions instead.
+ * Returns the function family for a RETURNING clause, and the clause if `returned` still has to apply it: for RETURNING
+ * jsonb, the jsonb functions return that type directly.
  */
 function baseOf(
   output: JsonOutput | undefined,

@@ -135,7 +135,10 @@ function joinsOnKeys(left: BoundItem, right: BoundItem, { joins }: BindContext):
   return joins === 'declared' || (joins === 'any' && (left.content || right.content));
 }
 
-/** Runs `bind` and, if joins require equality of sealed keys, reports an unknown operator as E0514. */
+/**
+ * Runs `bind` and, if joins require equality of sealed keys (columns that joins may use), reports an unknown operator
+ * as E0514.
+ */
 function typed<T>(bind: () => T, left: BoundItem, right: BoundItem, at: Location, ctx: BindContext): T {
   try {
     return bind();
@@ -404,8 +407,8 @@ function faultPlace({ at }: UnsealedJoin, ctx: BindContext): Position | null {
 }
 
 /**
- * Returns a hint that lists the available sealed keys, and the manifest setting that allows other conditions if it
- * applies.
+ * Returns a hint that lists the available sealed keys and, for joins without content, the manifest setting that allows
+ * other conditions.
  */
 function hintOf({ sides, content }: Pick<UnsealedJoin, 'sides' | 'content'>, ctx: BindContext): string {
   const keys = [...new Set(sides)].flatMap((source) => {

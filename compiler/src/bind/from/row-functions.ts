@@ -216,7 +216,9 @@ function refuseAroundRows(node: RangeFunction, call: FuncCall, ctx: BindContext)
   throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
 }
 
-/** A construct that a call may contain: `is` is true if it does, and `construct` is its name in messages. */
+/**
+ * A construct that a call may contain: `is` is true if the call contains it, and `construct` is its name in messages.
+ */
 type CallModifier = readonly [is: boolean, construct: string];
 
 /** Lists the call modifiers that no function in FROM supports. */
@@ -260,8 +262,8 @@ export function renamedDerived(
 }
 
 /**
- * Returns the columns of an entity, renamed by the alias in this caller's order of `*`. Not supported in raw SQL,
- * where positions include hidden columns.
+ * Returns the columns of an entity, renamed by the alias's column list, in the order in which `*` lists them for this
+ * caller. Not supported in raw SQL, where positions include hidden columns.
  */
 export function renamedEntity(
   columns: ReadonlyMap<string, ScopeColumn>,

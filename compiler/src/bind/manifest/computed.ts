@@ -28,9 +28,9 @@ import {
 import { expressionNode, ofManifest } from './expression.js';
 
 /**
- * Returns the columns of `relation` that this access includes, computed ones among them. A computed column is included
- * if all columns that it reads are visible and its parents can be reached. It is denied if one of those columns is
- * denied, or if one of its labels is masked in some rows.
+ * Returns the columns of `relation` that this access includes, with its computed columns. A computed column is included
+ * if all columns that it reads are visible and its parents can be reached. It is denied if a column that it reads is
+ * denied, or if one of the computed column's labels is masked in some rows.
  */
 export function columnsOf(
   relation: Relation,
@@ -79,7 +79,7 @@ function isUnmasked({ relation, label }: OwnLabel, access: Access): boolean {
   );
 }
 
-/** True if the key is neither unmasked nor a joinable hash in any row, so that the parent cannot be reached. */
+/** True if the key is masked in every row, and not by a joinable hash, so that the parent cannot be reached. */
 function isNeverClear(
   { relation: name, column: key }: ReadColumn,
   catalog: Catalog,

@@ -293,7 +293,7 @@ export const PREFIX = 'select ';
 const NODES = new Map<string, Node>();
 /**
  * Maximum number of cached texts; when it is reached, the cache is cleared. One manifest has far fewer, but texts of
- * replaced ones remain cached.
+ * replaced manifests remain cached.
  */
 const MOST_NODES = 10_000;
 

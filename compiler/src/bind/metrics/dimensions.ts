@@ -12,7 +12,7 @@ export interface DimensionKey {
   /** Name of the key's output column: `{name}` or `{name}__{grain}`. */
   readonly name: string;
   readonly dimension: MetricDimension;
-  /** Null if the dimension is not a time, or if its values are not truncated. */
+  /** Grain to which times are truncated; null if the dimension is not a time, or if its values are not truncated. */
   readonly grain: Grain | null;
 }
 
@@ -195,7 +195,7 @@ function columnsOf(relation: Relation, ctx: BindContext): ReadonlyMap<string, Sc
   return access === undefined ? new Map() : columnsWithComputed(relation, access, ctx);
 }
 
-/** Returns the links named `lower`: a visible entity, or relationships that start at `at` (anywhere if it is null). */
+/** Returns the links named `lower`: a visible entity, or relationships that start at `at` (at any entity if null). */
 function linksNamed(
   lower: string,
   at: Relation | null,
@@ -248,7 +248,7 @@ function refuseDenied(words: readonly string[], ctx: BindContext): void {
   }
 }
 
-/** Returns an error that only suggests names visible to this caller. */
+/** Returns the error for an unknown dimension. It suggests only names visible to this caller. */
 function unknownDimension(name: string, words: readonly string[], ctx: BindContext) {
   const entity = namesOf(ctx.catalog).entities.get(words[0] ?? '');
   const seen = entity !== undefined && ctx.access.relations.has(entity.name);

@@ -77,7 +77,9 @@ export class JoinedRows {
     return Object.freeze({ ...this.#select, ...clauses, from, where: Object.freeze([]) });
   }
 
-  /** Returns the other clauses over the derived table. @param aggregate rewrites their aggregates */
+  /**
+   * Returns the clauses other than FROM and WHERE, over the derived table. @param aggregate rewrites their aggregates
+   */
   clauses(aggregate: (call: Aggregate) => Expr): UpperClauses {
     const { groupBy, having, outputs, distinctOn, orderBy } = this.#select;
     const above = (e: Expr): Expr => {

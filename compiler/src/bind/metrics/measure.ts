@@ -127,7 +127,7 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
 /** Number of values that one metric counts as, toward the statement's limit: several passes rewrite it. */
 const METRIC_NODES = 20;
 
-/** Removes the metric's name from aggregates with the caller's FILTER, which grants for it do not cover. */
+/** Removes the metric's name from aggregates with the caller's FILTER, which grants for the metric do not cover. */
 function ofCaller(expr: Expr): Expr {
   const below = mapChildren(expr, ofCaller, (q) => q);
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric: null }) : below;

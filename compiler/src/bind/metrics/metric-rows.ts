@@ -32,7 +32,7 @@ interface EntityItem {
 }
 
 interface RepeatedMetricUse {
-  /** Placeholder column, in no FROM, for a flag that is true for the first joined row of each entity row. */
+  /** Placeholder that belongs to no FROM item, for a flag that is true for the first joined row of each entity row. */
   readonly placeholder: ColumnRef;
   readonly item: EntityItem;
   readonly key: readonly Expr[];
@@ -176,9 +176,9 @@ interface OtherRows {
 }
 
 /**
- * Builds a UNION ALL of the rows of FROM and WHERE and the rows that each metric over other periods and each conversion
- * metric needs. Flags mark the origin of each row, and each aggregate filters by its flag. The groups are those of the
- * statement.
+ * Builds a UNION ALL of the SELECT's own joined rows, the rows needed by each metric over other periods, and those
+ * needed by each conversion metric. Flags mark the origin of each row, and each aggregate filters by its flag. The
+ * groups are those of the statement.
  *
  * @throws QueryError E1001
  */

@@ -65,7 +65,7 @@ export function metricValue(
   }
 }
 
-/** Binds a derived metric: names are metrics, division by zero yields NULL, aggregates are not allowed. */
+/** Binds a derived metric: names refer to metrics, division by zero yields NULL, and aggregates are refused. */
 function bindDerived(
   text: string,
   leaf: ValueOfLeaf,

@@ -14,7 +14,9 @@ import { isInSpan, truncateTime, unitOf } from './time.js';
 
 /** A use of a metric over rows of other periods: a cumulative metric, or a metric of an earlier period. */
 export interface PeriodMetricUse {
-  /** Placeholder column, in no FROM, that marks the metric's aggregates: it occurs in their FILTERs. */
+  /**
+   * Placeholder that belongs to no FROM item. It is added to the FILTERs of the metric's aggregates to identify them.
+   */
   readonly placeholder: ColumnRef;
   readonly item: { readonly source: SourceId };
   readonly time: ColumnRef;
@@ -126,7 +128,7 @@ function periodOf({ metric, time, location }: PeriodMetricUse, select: Select, c
   );
 }
 
-/** Interprets `key` as a period of `time`: `date_trunc`, a cast to date, both, or a date itself; otherwise null. */
+/** Interprets `key` as a period of `time`: `date_trunc`, a cast to date, both, or a plain date; null for other keys. */
 function asPeriod(key: Expr, time: ColumnRef): Period | null {
   const isDate = key.kind === 'cast' && key.type === 'date';
   const inner = isDate ? key.arg : key;

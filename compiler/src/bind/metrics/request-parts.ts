@@ -109,7 +109,7 @@ export function withinTime(
 
 type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
 
-/** The keys and leaf metric values of a SELECT, as expressions, and a function that completes it. */
+/** The keys and leaf metric values of a SELECT, as expressions, and a function that completes the SELECT. */
 export interface FigureQuery {
   readonly keys: readonly Expr[];
   readonly values: ReadonlyMap<string, Expr>;

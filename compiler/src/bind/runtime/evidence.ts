@@ -12,8 +12,9 @@ import type { ScopeColumn, ScopeItem } from '../scope.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 
 /**
- * Adds the content columns of an entity that this caller may see: `evidence` and derived attributes. Null if there are
- * none, or if the entity has no single visible key column. A query that uses any of them has the contract's Joint form.
+ * Adds the content columns of an entity, `evidence` and derived attributes, whose facets this caller may see. Null if
+ * there are none, or if the entity has no single visible key column. A query that uses any of them has the contract's
+ * Joint form.
  */
 export function withEvidence(
   scan: EntityScan,

@@ -118,7 +118,7 @@ function hasOneRowPerSource(
 
 /**
  * Returns the SELECTs from `query` down to the SELECT that reads `source`, if each is the only FROM item of the
- * previous; otherwise null.
+ * previous one; otherwise null.
  */
 function levelsDownTo(query: Query, source: SourceId): readonly Select[] | null {
   const tables = new Map(tablesIn(query).map((t) => [t.id, t]));

@@ -104,7 +104,7 @@ class SelectHalves {
     return !someExpr(expr, (e) => e.kind === 'column' && e.source === this.#level.draft.source);
   }
 
-  /** Returns the column that carries `expr` for each row. Adds it to the query of the rows if it is new. */
+  /** Returns the column that carries `expr` for each row. If the column is new, adds it to the query of the rows. */
   taken(expr: Expr): string {
     const id = fingerprint(expr);
     const known = this.#outputs.get(id) ?? Object.freeze({ name: `r${this.#outputs.size + 1}`, expr });

@@ -191,8 +191,8 @@ function pageArguments(args: NamedArguments, ctx: BindContext): PassagePage {
 const RERANK = 'rerank';
 
 /**
- * Resolves `rerank => true` to the facet's first reranker and `rerank => 'name'` to a named one; null if absent or
- * false.
+ * Resolves `rerank => true` to the facet's first reranker and `rerank => 'name'` to the reranker of that name; null if
+ * the argument is absent or false.
  *
  * @throws QueryError E0511 for an unknown reranker, or in combination with `diversity`
  */

@@ -46,7 +46,7 @@ function isFilterQuery(root: Query, connector: string): boolean {
   return isSelfContained(root, isBeside) && !isVolatile(root);
 }
 
-/** True if `root` is uncorrelated and reads no runtime relations, and only entities that satisfy `isReadable`. */
+/** True if `root` is uncorrelated and reads neither runtime relations nor entities that fail `isReadable`. */
 export function isSelfContained(root: Query, isReadable: (scan: EntityScan) => boolean): boolean {
   const levels = allQueries(root);
   const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));

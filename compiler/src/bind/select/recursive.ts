@@ -15,7 +15,7 @@ export function namesItself(node: CommonTableExpr): boolean {
 
 const NAMES = new WeakMap<CommonTableExpr, TableNames>();
 
-/** Indexes the unqualified table names inside common tables, in a single pass for all nested ones. */
+/** Indexes the unqualified table names inside a common table and those nested in it, in a single pass. */
 class TableNames {
   readonly #places = new Map<string, number[]>();
   readonly #spans = new WeakMap<CommonTableExpr, { readonly first: number; readonly next: number }>();

@@ -264,7 +264,7 @@ function bareName(name: string): ColumnReference {
   return { alias: null, name, schema: null };
 }
 
-/** Returns the output that an unqualified name refers to. Input columns take precedence unless `outputFirst` is set. */
+/** Returns the output that a bare name refers to, if any. Input columns take precedence unless `outputFirst` is set. */
 function outputNamed(
   node: Node,
   outputs: SelectList,

@@ -28,7 +28,7 @@ export function starOf(target: ResTarget): readonly string[] | null {
   return last === undefined || !('A_Star' in last) ? null : fields.slice(0, -1).map(stringOf);
 }
 
-/** Returns the qualifier of `(c).*`, which means `c.*` if `c` is a FROM item. */
+/** Returns the qualifier of `(c).*`, which means `c.*` if `c` is a FROM item; null for anything else. */
 function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] | null {
   const [star, ...more] = indirection;
   if (star === undefined || more.length > 0 || !('A_Star' in star)) return null;

@@ -22,8 +22,8 @@ import { RowReach } from './row-reach.js';
 
 /**
  * Rewrites a statement so that it cannot raise an error on a row that the row filter hides, whatever evaluation order
- * the planner chooses. Harmless conditions, which never fail, stay unchanged and may use an index. Every other
- * condition first tests whether its rows are shown (`guard.ts`); if such a test is impossible, all scans are fenced.
+ * the planner chooses. Harmless conditions, which never fail, stay unchanged and may use an index. Any other first
+ * tests whether its rows are shown (`guard.ts`); if it cannot, all scans are fenced: OFFSET 0 keeps conditions out.
  *
  * Only conditions matter: select lists are computed on rows that have passed the filter. A condition on a derived
  * column is treated as a condition on its definition, since the planner merges levels.
@@ -114,9 +114,9 @@ class GuardCollector implements Guards {
   }
 
   /**
-   * True if a condition equates values of two FROM items, or of one item without a row filter. Joins need the equality
-   * unchanged, and the planner may replace either side by anything equal to it, in any scan. Items that are already
-   * joined by a harmless equality do not need it.
+   * True if a condition equates values of different FROM items, or values that come from no filtered scan. A join needs
+   * its equality unchanged, and the planner may replace either side by anything equal to it, in any scan. Items that a
+   * harmless equality already joins do not need another.
    */
   #equates(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind !== 'operation' || condition.definition.name !== '=' || condition.left === null)
@@ -239,8 +239,8 @@ export function fenceGroupingSets(root: Query, slots: GovernedSlots): Query {
 }
 
 /**
- * Moves harmless conjuncts over one fenced scan inside its fence, next to the filter, where they can use an index. A
- * conjunct over the nullable side of an outer join is not moved, since inside the scan it would have another meaning.
+ * Moves harmless conjuncts that read only one fenced scan into that scan, next to its filter, so that they can use an
+ * index. A conjunct over the nullable side of an outer join stays, since inside the scan its meaning would differ.
  */
 function pushPredicates(root: Query, isHarmless: (condition: Expr) => boolean): Query {
   return mapQuery(root, {

@@ -14,7 +14,7 @@ export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   );
 }
 
-/** True for short literals, also case-folded, trimmed or concatenated. Very long texts may exhaust memory. */
+/** True for short literals and for such texts concatenated, trimmed or case-folded. Long texts may exhaust memory. */
 function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
   if (expr.kind === 'parameter')
@@ -23,7 +23,7 @@ function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): bo
   return parts.length > 0 && parts.every((e) => e !== null && isShortText(e, literals, budget));
 }
 
-/** Returns the operands of a harmless text function; empty for any other expression. */
+/** Returns the operands of `||` or of a harmless text function; empty for any other expression. */
 function textsIn(expr: Expr): readonly (Expr | null)[] {
   if (expr.kind === 'call' && CASES.has(expr.definition.name)) return expr.args;
   return expr.kind === 'operation' && expr.definition.name === '||' ? [expr.left, expr.right] : [];
@@ -32,7 +32,7 @@ function textsIn(expr: Expr): readonly (Expr | null)[] {
 const CASES: ReadonlySet<string> = new Set(['lower', 'upper', 'btrim', 'ltrim', 'rtrim']);
 const isShort = (text: string): boolean => text.length <= 1_000;
 
-/** True for small numbers, added, subtracted or, if the type has room for the digits, multiplied a few times. */
+/** True for small literals, also widened, rounded, or combined a few times by `+`, `-` or (except in int4) `*`. */
 function isSmallNumber(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0 || !NUMBERS.has(expr.type)) return false;
   const isSmall = (e: Expr): boolean => isSmallNumber(e, literals, budget);
@@ -82,7 +82,7 @@ const ADDED: ReadonlySet<string> = new Set(['+', '-']);
 export const isFewDigits = (text: string): boolean =>
   /^-?\d{1,7}(\.\d{1,5})?$/.test(text) && Math.abs(Number(text)) < 2_000_000;
 
-/** Remaining number of nodes to inspect, and of times that a timestamp may be shifted or numbers combined. */
+/** `nodes`: how many more nodes to inspect. `steps`: how many more times to shift a timestamp or combine numbers. */
 interface FoldBudget {
   nodes: number;
   steps: number;
@@ -139,7 +139,7 @@ const PARTS_OF_A_DAY: readonly LiteralTest[] = [
   (day) => /^(?:[1-9]|1\d|2[0-8])$/.test(day),
 ];
 
-/** True if LIMIT or OFFSET is absent or a literal count; a negative count fails. */
+/** True if a LIMIT, OFFSET or length is absent or a literal from 0 to 999,999,999. A negative value would fail. */
 export function isCount(expr: Expr | null, literals: LiteralSlots): boolean {
   return (
     expr === null || (expr.kind === 'parameter' && literals.literalIn(expr.slot)?.holds(isFewRows) === true)

@@ -37,7 +37,7 @@ export interface Guards {
   readonly aboveGroups: ReadonlySet<Expr>;
   /** Queries whose output must be complete before anything is compared with it. */
   readonly sealed: ReadonlySet<Query>;
-  /** True if every scan with a row filter is fenced. */
+  /** True if every scan with a row filter is fenced, so that no outer condition runs inside it. */
   readonly fenced: boolean;
 }
 
@@ -65,9 +65,9 @@ class GuardPass {
   readonly #slots: GovernedSlots;
   readonly #items = new Map<SourceId, FromItem>();
   readonly #tables = new Map<number, Query>();
-  /** FROM items of levels with an outer join. It may replace their rows with NULLs. */
+  /** FROM items of levels with an outer join, which may replace their rows with NULLs. */
   readonly #missing = new Set<SourceId>();
-  /** Scans that get a `SHOWN` column. */
+  /** Scans that get a `SHOWN` column, which is true in the rows that the row filter accepts. */
   readonly #statingScans = new Set<SourceId>();
   /** The scans whose visibility a query reports in its last columns, in this order; `all`: one column for all. */
   readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
@@ -94,7 +94,7 @@ class GuardPass {
 
   // -------------------------------------------------------------- visibility columns
 
-  /** Makes FROM item `source` report whether its rows of `scan` are shown; null: the rows of all its scans. */
+  /** Makes FROM item `source` report whether its rows of `scan` (if null, of all its scans) are shown. */
   #carry(source: SourceId, scan: SourceId | null): void {
     const item = this.#items.get(source);
     if (item?.kind === 'governed') this.#statingScans.add(item.id);
@@ -118,7 +118,7 @@ class GuardPass {
     }
   }
 
-  /** Returns the FROM items that pass on rows of `scan`; none if the level is sealed or has a single group. */
+  /** Returns the FROM items that pass on rows of `scan`; none if the level is sealed (fenced) or has a single group. */
   #leavesWith(query: Select, scan: SourceId | null): readonly SourceId[] {
     if (isSealedLevel(query) || (query.grouped && query.groupBy.length === 0)) return [];
     return leavesOf(query.from)
@@ -207,8 +207,8 @@ class GuardPass {
   }
 
   /**
-   * Puts a test that all rows that reach the condition are shown in front of each part that can fail. Other parts stay
-   * bare, so that an arm of OR can still use its index. Their value for a hidden row does not matter, since the scan's
+   * Guards each part that can fail with a test that all rows reaching the condition are shown. Other parts stay bare,
+   * so that an operand of OR can still use its index. Their value for a hidden row does not matter, since the scan's
    * row filter removes that row.
    */
   #parts(condition: Expr, when: Expr): Expr {

@@ -21,9 +21,9 @@ export interface HarmlessContext {
   readonly column: (ref: ColumnRef) => boolean;
   /** True if an aggregate or window call is harmless where it occurs. */
   readonly call: (call: Aggregate | WindowCall) => boolean;
-  /** True if every value of a text has a length that its column's type limits. */
+  /** True if the type of a text's column limits the length of its values, as `varchar(20)` does. */
   readonly isLimited: (text: Expr) => boolean;
-  /** True if a node that is not on the list is harmless where it occurs. */
+  /** True if a node that none of the lists in `LISTED` covers is harmless where it occurs. */
   readonly node: (e: Expr) => boolean;
   /** Cached results for queries inside expressions. */
   readonly queries: WeakMap<Query, boolean>;
@@ -96,7 +96,7 @@ function isHarmlessCall(call: Aggregate | WindowCall, context: HarmlessContext):
 
 const COUNTING: ReadonlySet<string> = new Set(['count', 'min', 'max', 'bool_and', 'bool_or', 'every']);
 
-/** Comparisons depend only on the two values, and are defined for every pair. */
+/** Operators whose result depends only on the order of two values, which is defined for every pair. */
 const COMPARISONS: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=']);
 
 const SPANS = ['anyrange', 'anymultirange'] as const;
@@ -163,7 +163,7 @@ const CALLS: ReadonlyMap<string, string> = new Map([
   ['statement_timestamp', 'reads the clock'],
 ]);
 
-/** Casts whose target can represent every source value. Not from date to timestamp, whose range is smaller. */
+/** Casts that are defined for every source value. Not from date to timestamp: timestamp has the smaller range. */
 const CASTS: ReadonlySet<string> = new Set([
   'int2 int4',
   'int2 int8',
@@ -287,7 +287,7 @@ function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
   return modifiers.length === 0 && CASTS.has(`${arg.type} ${type}`);
 }
 
-/** True for `array_position` of a text in a one-dimensional list such as `array[…]`. It can fail on other arrays. */
+/** True for `array_position` of a text in a list such as `array[…]`. In multidimensional arrays it would fail. */
 function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall): boolean {
   return (
     definition.name === 'array_position' &&
@@ -307,14 +307,14 @@ function isPart({ definition, args: [text, first, ...more] }: FunctionCall, lite
   return more.every((length) => isCount(length, literals));
 }
 
-/** True for a change of case in a column such as `varchar(20)`. On a text of 256 MiB it would need too much memory. */
+/** True for a change of case in a column such as `varchar(20)`. A text of 256 MiB would need too much memory. */
 function isCaseOfLimited(e: Expr, context: HarmlessContext): boolean {
   if (e.kind !== 'call' || !CASES.has(e.definition.name)) return false;
   const [text] = e.args;
   return e.args.length === 1 && text?.type === 'text' && context.isLimited(text);
 }
 
-/** True for a search for the words of a literal. Unlike `to_tsquery`, these functions have no query syntax. */
+/** True for a text search query made from a literal. Unlike `to_tsquery`, these functions never raise syntax errors. */
 function isSearch({ definition, args }: FunctionCall, literals: LiteralSlots): boolean {
   const words = args.at(-1);
   if (!SEARCHES.has(definition.name) || words?.kind !== 'parameter') return false;
@@ -330,7 +330,7 @@ const SEARCHES: ReadonlySet<string> = new Set([
 /** Each minus sign nests the search one level deeper, and Postgres supports about thirty levels. */
 export const isFewWords = (text: string): boolean => text.length <= 1_000 && text.split('-').length <= 20;
 
-/** Returns the key of a call from its argument types. No listed function is polymorphic. */
+/** Returns the key of a call in `CALLS`: its name and argument types. No listed function is polymorphic. */
 function callKey({ definition, args }: FunctionCall): string {
   return [definition.name, ...args.map((a) => a.type)].join(' ');
 }
@@ -342,7 +342,7 @@ function isInUtc({ definition, args: [zone] }: FunctionCall): boolean {
 
 /**
  * True if LIKE with this pattern cannot fail on any text. A pattern that ends in an escape fails when matching reaches
- * its end; one with very many `%` may overflow the stack.
+ * its end; a pattern with very many `%` may overflow the stack.
  */
 export function isSoundPattern(pattern: string): boolean {
   let wild = 0;
@@ -357,7 +357,7 @@ const MOST_WILD = 100;
 
 /**
  * True if a search for this JSON cannot fail on any stored value. Postgres descends only as deep as the value searched
- * for, not the stored one; but for an object or array inside an array it lists the containers of the stored array, and
+ * for. To find an object or array inside an array, however, it lists all objects and arrays in the stored array, and
  * that list may be too large.
  */
 export function isSoundContained(json: string): boolean {

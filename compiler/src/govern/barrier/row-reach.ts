@@ -55,7 +55,7 @@ export class RowReach {
         const behind =
           leaf.kind === 'derived' ? leaf.query : leaf.kind === 'cte' ? tables.get(leaf.table) : undefined;
         if (leaf.kind === 'governed') this.#scans.set(leaf.id, leaf);
-        // No condition is pushed into a sealed level, and its rows never leave it.
+        // No condition is pushed into a sealed level (see `isSealedLevel`), and its rows never leave it.
         if (behind !== undefined && !isSealedLevel(behind)) this.#queries.set(leaf.id, behind);
       }
     }
@@ -107,7 +107,7 @@ export class RowReach {
     return found;
   }
 
-  /** True if a text is a stored column whose type limits its length, directly or through other levels. */
+  /** True if a text is a stored column whose type limits its length, or passes on such a column from another level. */
   #isLimited(text: Expr): boolean {
     if (text.kind === 'base') return text.characters !== undefined;
     if (text.kind !== 'column') return false;

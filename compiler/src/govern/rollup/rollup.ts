@@ -41,7 +41,7 @@ interface RollupQuestion {
   readonly access: Access;
 }
 
-/** The query over the chosen rollup, null if there is none, and the rollups that cannot answer the query. */
+/** The query over the chosen rollup (null if none can answer), and the rollups that cannot answer the query. */
 export interface RollupChoice {
   readonly rolled: RollupQuestion | null;
   readonly passed: readonly UnusedRollup[];
@@ -209,7 +209,7 @@ const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
   year: new Set(['year']),
 };
 
-/** A pattern for the days on which a period of the grain begins; null for weeks, which no pattern can match. */
+/** A pattern (MM-DD) for the days on which a period of the grain begins; null for weeks, which no pattern can match. */
 const DAYS: Readonly<Record<Grain, string | null>> = {
   second: String.raw`\d\d-\d\d`,
   minute: String.raw`\d\d-\d\d`,
@@ -239,7 +239,7 @@ function beginsAt(days: string, type: TypeName): LiteralTest {
   return test;
 }
 
-/** Aggregates that ignore repeated values. */
+/** Aggregates whose result does not change if values are repeated. */
 const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool_or', 'every']);
 
 /** One block that aggregates rows of an entity, rewritten over rows of a rollup. */
@@ -248,7 +248,7 @@ class RolledBlock {
   fault: RollupFault | null = null;
   /** The rollup columns that the rewritten block reads. */
   readonly used = new Set<string>();
-  /** The entity columns that must be clear in every row, since values of the rollup derive from them. */
+  /** The entity columns that must be unmasked in every row, since values of the rollup derive from them. */
   readonly clear = new Set<string>();
   readonly #rollup: Rollup;
   readonly #source: SourceId;
@@ -315,7 +315,10 @@ class RolledBlock {
 
   // -------------------------------------------------------------- time
 
-  /** Rewrites `date_trunc(unit, <time in UTC>)` to the rollup's period if the unit is a multiple of it; else null. */
+  /**
+   * Rewrites `date_trunc(unit, <time in UTC>)` to use the period of the rollup if the unit consists of whole periods.
+   * Otherwise returns null.
+   */
   #period(e: Extract<Expr, { kind: 'call' }>): Expr | null {
     const [unit, time] = e.args;
     const { time: kept } = this.#rollup;
@@ -414,7 +417,7 @@ class RolledBlock {
     return operationNode(requireOperator('/', 'numeric', 'numeric'), total, some, 'numeric');
   }
 
-  /** Sums the counts in `column`; 0 over no rows, like a count, where a sum would be NULL. */
+  /** Sums the counts in `column`. Over no rows, returns 0 like COUNT, not NULL like SUM. */
   #counted(call: Aggregate, column: string, filter: Expr | null): Expr {
     const total = inType(this.#together(call, 'sum', { name: column, type: 'int8' }, filter), 'int8');
     const args = Object.freeze([total, this.#slots.literal('0', 'int8')]);

@@ -106,7 +106,7 @@ export function wordsTable(passages: Relation, version: FacetVersion): Relation 
   return Object.freeze({ ...passages, table: version.words, columns });
 }
 
-/** Returns the table of attributes derived from a version's passages, and its columns other than the key. */
+/** Returns the table of attributes derived from a version's passages, and its columns without the entity key. */
 export function derivedTable(
   passages: Relation,
   version: FacetVersion,

@@ -26,7 +26,7 @@ import {
   visiblePassages,
 } from './scan.js';
 
-/** Returns the plan that counts the visible passages, up to slot `limit`. */
+/** Returns the plan that counts the visible passages, up to the number in slot `limit`. */
 export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   const { facet, source } = view.request;
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [], [], table));
@@ -40,7 +40,7 @@ export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   return storePlan(view, counting({ from, where: [] }));
 }
 
-/** Returns plans that count the visible passages, and those that contain each word. */
+/** Returns two plans that count the visible passages containing each word; `whole` also counts all visible passages. */
 export function countPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['counts']> {
   const { request, entity, access } = view;
   const scan = scanStore(view, [request.facet.entityKey], [], []);
@@ -56,10 +56,10 @@ export function countPlans(view: StoreView, version: FacetVersion): NonNullable<
 }
 
 /**
- * Returns a plan that takes the indexer's counts if the caller sees every passage. Otherwise it looks up each word of
- * slot `words` in the index of words.
+ * Returns a plan that takes the indexer's counts if the caller sees every passage. Otherwise the plan counts the
+ * visible passages for each word of slot `words`, using the index of words.
  *
- * @param all counts the visible passages
+ * @param all the query that counts the visible passages
  */
 function lookedUp(view: StoreView, version: FacetVersion, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
@@ -127,7 +127,7 @@ function indexed(view: StoreView, version: FacetVersion, word: Expr, place: numb
   return { kind: 'scalar_query', query, type: 'int8' };
 }
 
-/** Finds the passages with any word of slot `terms` once, by the best filter, and counts words in these. */
+/** Returns a plan that finds once the visible passages with any word of slot `terms`, and counts each word in them. */
 function amongFound(view: StoreView, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
   const any = operationNode(WORDS_OVERLAP, TERMS.expr, view.slots.given('terms', 'int4[]'));
@@ -154,7 +154,7 @@ function wordOf(source: SourceId): ColumnRef {
   return columnRef(source + SOURCE_OFFSETS.word, 'word', 'int4');
 }
 
-/** Counts for each row in slot `words`, which has a `word` and, as `term`, an array of that word. */
+/** Counts for each row in slot `words`, which has a `word` and, as `term`, an array with only that word. */
 function countOfWords(
   view: StoreView,
   count: Expr,

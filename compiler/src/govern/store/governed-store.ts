@@ -26,7 +26,7 @@ import {
 
 /**
  * Returns the governed plans that read one facet: the caller's version, its row filter, and only passages whose entity
- * the caller may see. Null if `servedVersion` returns null.
+ * the caller may see. Null if the caller may see no passage (see `servedVersion`).
  */
 export function governedStore(
   request: StoreRequest,

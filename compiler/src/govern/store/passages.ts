@@ -61,13 +61,13 @@ export function namedPlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null, ({ slots }) => [oneOf(id, slots.given('ids', 'text[]'))]);
 }
 
-/** Returns searches for stores with many passages: by the signs of vectors, and by an approximate index. */
+/** Returns search plans for stores with many passages: one compares signs of vectors, one uses an approximate index. */
 export function nearestPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['nearest']> {
   const bits = bitsTable(view.store, version);
   const beside = secondView(view);
   const signs = distanceTo(beside, '<~>', 'bit', 'bits');
   const product = distanceTo(beside, '<#>', 'vector', MODEL_VECTOR);
-  // Filters that may fail run behind a fence, where no index can provide the order.
+  // Filters that may fail run above a fence (a subquery with OFFSET 0), where no index can provide the order.
   const isFenced = callersFilters(view, scanStore(view, [], [], [])).others.length > 0;
   const indexed = view.request.facet.approximate && !isFenced;
   const among = (candidates: Select): GovernedPlan => shownPassages(view, candidates);
@@ -80,7 +80,9 @@ export function nearestPlans(view: StoreView, version: FacetVersion): NonNullabl
 }
 
 /**
- * @param candidates chunk ids and distances; null: all passages
+ * Returns the plan for passages, best first, with all visible columns.
+ *
+ * @param candidates chunk ids and distances of the passages to choose from; null: all passages
  * @param ofWords conditions on the words of a passage
  */
 function shownPassages(
@@ -118,7 +120,7 @@ function shownPassages(
   });
 }
 
-/** Returns ids and distances of the nearest passages, up to slot `candidates`. */
+/** Returns ids and distances of the nearest passages, up to the number in slot `candidates`. */
 function candidatesOf(
   view: StoreView,
   table: Relation,
@@ -139,7 +141,7 @@ function candidatesOf(
   );
 }
 
-/** Returns candidates as a common table, a condition that a passage is one of them, and outputs that describe them. */
+/** Returns candidates as a common table, a condition that a passage is one, and their number and largest distance. */
 function commonCandidates({ request }: StoreView, candidates: Select) {
   const table: CommonTable = { id: CANDIDATES, query: candidates, materialized: true };
   const first = request.source + SOURCE_OFFSETS.common;

@@ -68,7 +68,7 @@ export interface StoreView {
   readonly literals: LiteralSlots;
 }
 
-/** Offsets from a store's source id to the ids of its other FROM items, far above those of a statement. */
+/** Offsets from a store's source id to the ids of its other FROM items, far above the ids of a statement. */
 export const SOURCE_OFFSETS = Object.freeze({
   entity: 1_000_000,
   some: 2_000_000,
@@ -283,9 +283,9 @@ export interface Passages {
  * Returns the passages of `scan` that match `where`, which restricts them to those that the caller may see, and the
  * caller's `filters`.
  *
- * A passage is hidden by the row filter of its facet or by that of its entity. No column of the passage tells whether
- * the entity is visible, so no guard can test it. Filters that might fail therefore run behind a fence, in a separate
- * level.
+ * A passage is hidden by the row filter of its facet or by that of its entity. No column of the passage shows whether
+ * the entity is visible, so a CASE around a filter cannot test it. Filters that might fail therefore run above a fence:
+ * a subquery with OFFSET 0, into which the planner moves no conditions.
  *
  * @param zero the parameter 0
  */
@@ -317,7 +317,7 @@ function passagesOf(
   return { from, where: filters.others.map((f) => whereShown(above(f, scan.id, ref), ref(SHOWN))), ref };
 }
 
-/** Rewrites `expr` to read the columns of the fenced level. */
+/** Rewrites `expr` to read the output columns of the fenced subquery. */
 function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef): Expr {
   if (expr.kind === 'column') return expr.source === source ? ref(expr.name) : expr;
   return mapChildren(
@@ -327,7 +327,7 @@ function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef)
   );
 }
 
-/** Wraps the condition in a CASE: behind a fence alone, the planner may try it on column statistics. */
+/** Wraps the condition in a CASE: with a fence alone, the planner may try the condition on column statistics. */
 function whereShown(condition: Expr, shown: Expr): Expr {
   return caseNode(shown, condition, FALSE);
 }

@@ -78,7 +78,7 @@ const IN_QUERY: ValueContext = { tested: NOTHING_TESTED, estimated: false, insid
 interface FailingValue {
   readonly kind: Expr['kind'];
   readonly tested: CheckedRows;
-  /** True if the planner may evaluate it on values from column statistics. */
+  /** True if the planner may evaluate the expression on values from column statistics. */
   readonly tried: boolean;
 }
 
@@ -109,9 +109,9 @@ class BarrierCheck {
   readonly #reads = new QueryMemo<boolean>();
   readonly #shown = new QueryMemo<ReadonlySet<SourceId> | null>();
   readonly #inside = new Map<Query, readonly Query[]>();
-  /** Numbers of the outer queries that are grouped before the current one runs, so that their rows are shown. */
+  /** Numbers of the outer queries that are grouped before the current query runs, so that only shown rows reach it. */
   readonly #settled = new Set<number>();
-  /** True if some scan hides rows; `#open` is true if at least one of these is not fenced. */
+  /** True if some scan hides rows; `#open`: true if such a scan is unfenced, so that conditions may move into it. */
   #hides = false;
   #open = false;
   #queries = 0;
@@ -373,7 +373,7 @@ class BarrierCheck {
     return query.with.some((t) => t.recursive === true) || this.#itemsOf(query).some(makesRows);
   }
 
-  /** True for a fenced level of groups, by grouping sets or with a minimum size: it shows no single row. */
+  /** True for a fenced query that groups, by grouping sets or with a minimum size: it returns groups, not rows. */
   #countsOnly(query: Query): boolean {
     return (
       query.kind === 'select' &&
@@ -400,7 +400,7 @@ class BarrierCheck {
     });
   }
 
-  /** Returns the columns read by expressions and, as outer columns, by their queries; `skips`: parts left out. */
+  /** Returns the columns that expressions read and, as outer columns, their queries read; `skips`: parts left out. */
   #readIn(values: readonly Expr[], skips = (_: Expr): boolean => false): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (e: Expr): void => {
@@ -470,7 +470,7 @@ class BarrierCheck {
     return testedRows(tested);
   }
 
-  /** Returns the scans whose rows are visible if column `ref` is true; null if it is not a visibility flag. */
+  /** Returns the scans whose rows are visible if column `ref` is true; null if the column is not a visibility flag. */
   #shownBy(ref: ColumnRef): ReadonlySet<SourceId> | null {
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan')
@@ -499,7 +499,7 @@ class BarrierCheck {
     }
   }
 
-  /** Returns the scans whose rows are visible if `stated` is true; null if it has anything but visibility flags. */
+  /** Returns the scans whose rows are visible if `stated` is true; null if it contains more than visibility flags. */
   #shownInLevel(query: Select, stated: Expr | undefined): ReadonlySet<SourceId> | null {
     if (stated === undefined) return null;
     const says = new Map<SourceId, Set<SourceId>>();
@@ -575,7 +575,7 @@ class BarrierCheck {
   }
 }
 
-/** Cached results. */
+/** Results cached by key. */
 class Memo<K, T> {
   readonly #found = new Map<K, T>();
 
@@ -682,7 +682,7 @@ function isTotalQuery(query: Query, literals: ProofLiterals): boolean {
   );
 }
 
-/** Maximum length of a `varchar` in characters: `lower` and `upper` of it need far less than 1 GB. */
+/** Maximum length of a `varchar` in characters. Results of `lower` and `upper` on it stay far below 1 GB. */
 const MOST_CHARACTERS = 10_485_760;
 
 function isCaseChange({ definition, args }: Extract<Expr, { kind: 'call' }>): boolean {
@@ -693,7 +693,7 @@ function isCaseChange({ definition, args }: Extract<Expr, { kind: 'call' }>): bo
 
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 
-/** True if the item generates rows from values; it may fail or generate too many. */
+/** True if the item generates rows from values; this may fail or generate too many rows. */
 function makesRows(leaf: FromLeaf): boolean {
   return leaf.kind === 'spine' || leaf.kind === 'rows';
 }
@@ -702,7 +702,7 @@ function hides(scan: GovernedScan): boolean {
   return scan.filter !== null || scan.relation.kind === 'facet';
 }
 
-/** True unless LIMIT and OFFSET of a query are absent or literals that are not negative. */
+/** True if a query's LIMIT or OFFSET may fail: it is not a literal from 0 to 999,999,999. */
 function picks(query: Query, literals: ProofLiterals): boolean {
   if (query.kind === 'values') return false;
   return [query.limit, query.offset].some((e) => e !== null && !literals.has(e, 'count'));
@@ -722,7 +722,7 @@ function columnOf(scan: GovernedScan, name: string): Expr {
   return found.expr;
 }
 
-/** Returns the column of a visibility test, `c` or `c IS NOT FALSE` (true for NULL rows of outer joins); or null. */
+/** Returns the column of a visibility test, `c` or `c IS NOT FALSE` (true for NULL rows of outer joins), else null. */
 function testedColumn(e: Expr): ColumnRef | null {
   if (e.kind === 'column') return e;
   const isTest = e.kind === 'truth_test' && e.test === 'false' && e.negated;
@@ -762,7 +762,7 @@ function definitionsAt(query: Query, place: number, into: Expr[] = []): readonly
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** Returns the expressions evaluated after grouping, and the level's keys, which read filtered rows. */
+/** Returns the expressions evaluated after grouping, and the query's keys, which are evaluated on filtered rows. */
 function aboveGroups(level: Select): readonly Expr[] {
   const keys = [...level.groupBy, ...level.distinctOn, ...sortExprs(level.orderBy)];
   return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];

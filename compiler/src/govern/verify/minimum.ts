@@ -50,7 +50,7 @@ function isWhole(block: Select): boolean {
   return block.groupBy.length === 0 && block.groupingSets === null;
 }
 
-/** Verifies that a block alone determines which rows count; an outer query may only provide keys to compare. */
+/** Verifies that a block alone chooses the rows that count; an outer query may only provide keys to compare with. */
 function verifyChosen(block: Select): void {
   const within = new Set<number>();
   for (const q of allQueries(block))
@@ -131,12 +131,12 @@ function isEnough(
   );
 }
 
-/** True if a slot holds a number from policy that is at least `least`. */
+/** True if a slot holds a number of at least `least` that the caller has not written. */
 function isAtLeast(slot: Slot | undefined, least: number): boolean {
   return slot?.kind === 'literal' && !slot.written && Number(slot.value) >= least;
 }
 
-/** True if a condition requires that no row of any scan exceeds its share of the figure. */
+/** True if a condition requires that no row of any scan exceeds its maximum share of the aggregated value. */
 function isShared(condition: Expr, call: Aggregate, scans: readonly CountedScan[]): boolean {
   if (call.definition.name === 'count') return true;
   const limits = conjunctsOf(condition).filter((e) => e.kind === 'operation' && e.definition.name === '<=');
@@ -196,7 +196,7 @@ function isNoWider(count: Aggregate, taken: readonly string[]): boolean {
   return taken.every((t) => filter.has(t));
 }
 
-/** True if a filter excludes every row that may only be aggregated. */
+/** True if a filter excludes every row that may only be aggregated, in all `scans`. */
 function leavesOut(filter: Expr | null, scans: readonly CountedScan[]): boolean {
   const each = filter === null ? [] : conjunctsOf(filter);
   return scans.every((s) =>

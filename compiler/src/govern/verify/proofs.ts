@@ -109,7 +109,7 @@ function isShallow(json: string): boolean {
   return open.length === 0 && !quoted;
 }
 
-/** True if every escape is complete and there are at most a hundred `%`. */
+/** True for a LIKE pattern with complete escapes and at most a hundred `%`. */
 function isWholePattern(pattern: string): boolean {
   return /^(?:[^\\]|\\.)*$/su.test(pattern) && pattern.split('%').length - 1 <= 100;
 }
@@ -224,7 +224,7 @@ const TOTAL_CASTS: Readonly<Partial<Record<TypeName, readonly TypeName[]>>> = {
   cidr: ['inet'],
 };
 
-/** Types of the last argument with which a function cannot fail; one before it is a unit or has the same type. */
+/** Types of the last argument with which a function cannot fail; any argument before is a unit or of the same type. */
 const TOTAL_CALLS: Readonly<Record<string, readonly TypeName[]>> = {
   length: ['text', 'bytea'],
   char_length: ['text'],
@@ -359,7 +359,7 @@ function isSmallNumber(e: Expr, literals: ProofLiterals): boolean {
   return size(e) !== null;
 }
 
-/** True for a text computed from short literals, by at most 16 nodes. */
+/** True for a text expression of at most 16 nodes over short literals. */
 function isText(e: Expr, literals: ProofLiterals): boolean {
   let nodes = 16;
   const text = (x: Expr | null): boolean => {
@@ -421,7 +421,7 @@ export function isBounded(e: Expr): boolean {
   return arm?.result.kind === 'null' && column !== null && sizeOf(arm.when, column);
 }
 
-/** Returns the column at the start of at most `links` conversions; null for any other expression. */
+/** Returns the column that at most `links` conversions are applied to; null for any other expression. */
 function handedOn(e: Expr, links: number): Expr | null {
   if (e.kind === 'column') return e;
   if (links === 0) return null;

@@ -113,7 +113,7 @@ class RollupProof {
     }
   }
 
-  /** Verifies that the caller sees each aggregated value in every row that is visible. */
+  /** Verifies that the caller sees the unmasked value of each aggregated column in every visible row. */
   grants(access: Access): void {
     const granted = access.relations.get(this.#entity.name) ?? this.#fail('nothing of the entity is granted');
     for (const { name } of this.#scan.columns) {

@@ -228,7 +228,7 @@ class ScanCheck {
     }
   }
 
-  /** Returns the facet or its lexical leg that the scan reads, and the version that the caller must get. */
+  /** Returns the facet that the scan reads, or its store for word search, and the version that the caller must get. */
   #versionDue(relation: Relation) {
     const facet = this.#catalog.facets.get(relation.name);
     const legs = facet === undefined ? [] : [facet, facet.lexicalLeg].filter((f) => f !== undefined);
@@ -373,7 +373,7 @@ function filterText(access: RelationAccess): string | null {
 
 const FORMS = new WeakMap<RelationAccess, Map<Column, Map<string, readonly string[]>>>();
 
-/** Returns the texts of the columns that a scan may have to show `column` as `name`. */
+/** Returns the descriptions (see `describe`) that column `name` of a scan may have if it shows `column`. */
 function formsOf(
   column: Column,
   name: string,
@@ -411,7 +411,7 @@ export function mayRead(name: string, { grants, denied }: RelationAccess): boole
   return !denied.has(name) && grants.some((g) => g.columns.has(name));
 }
 
-/** Returns the caller's grant that the scan names, with its columns; null if no grant of the caller allows them. */
+/** Returns the caller's grant that the scan names, limited to the columns stated there; null if the caller has none. */
 function applied(
   { id, filter, columns }: CountedGrant,
   grants: readonly RelationGrant[],

@@ -75,7 +75,7 @@ interface JoinedLeaves {
   readonly computed: boolean;
 }
 
-/** True if a column of a scan is a sealed key, or the variant that joins read instead of a masked key. */
+/** True for a column that joins may compare: a sealed key, or the variant that joins read instead of a masked key. */
 function isKeyOf({ relation }: EntityScan | GovernedScan, name: string): boolean {
   return relation.sealedKeys.some((key) => key === name || keyColumnName(key) === name);
 }
@@ -194,7 +194,7 @@ function positions(query: Query): ReadonlySet<string> {
   return new Set(columnsOf(query).map((_, i) => `c${i + 1}`));
 }
 
-/** Cached by relation, which is immutable. */
+/** Results of `physicalColumns`, cached by relation, which is immutable. */
 const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string>>();
 
 /** Returns the physical columns of the table, each with the facts about its type that a plan may state. */
@@ -209,7 +209,7 @@ function physicalColumns(relation: Relation): ReadonlyMap<string, string> {
   return known;
 }
 
-/** Writes the facts about a column's type that expressions over it state, for comparison. */
+/** Formats the facts about a column's type that expressions over the column state, so that they can be compared. */
 function typeInDatabase(stored: string | undefined, characters: number | null): string {
   return `${stored ?? ''} ${characters ?? ''}`;
 }
