@@ -665,7 +665,7 @@ function rankAfter(op: '+' | '-' | '*', a: OrderedValue, b: OrderedValue): Formu
   const isNan = or(equal(left, NAN), equal(right, NAN));
   const rank =
     op === '*'
-      ? either(equal(left, FINITE), signed(right, a.value), signed(left, b.value))
+      ? either(equal(left, FINITE), signed(right, a.value), timesRank(left, right, b.value))
       : either(equal(left, FINITE), right, either(or(equal(right, FINITE), equal(left, right)), left, NAN));
   return either(isNan, NAN, rank);
 }
@@ -674,6 +674,12 @@ const NAN = number('2', 'Int');
 
 function opposite(rank: Formula): Formula {
   return either(equal(rank, NAN), NAN, arithmetic('-', FINITE, rank));
+}
+
+/** Returns the rank of an infinite value times another: `value` is that of the other, which counts if it is finite. */
+function timesRank(left: Formula, right: Formula, value: Formula): Formula {
+  const sign = either(equal(left, right), number('1', 'Int'), number('-1', 'Int'));
+  return either(equal(right, FINITE), signed(left, value), sign);
 }
 
 /** Returns the rank of a value with rank `rank` times a finite factor. */

@@ -563,10 +563,19 @@ test('questions that are kept, and ways to take one along', async (t) => {
     ['1', '2'],
     'each once, newest first',
   );
-  library = withSaved(withSaved(library, { ...asked('3'), name: 'b' }), { ...asked('4'), name: 'b' });
+  const saving = (text: string, name: string): void => {
+    const next = withSaved(library, { ...asked(text), name });
+    if (next === null) throw new Error('the library is full');
+    library = next;
+  };
+  saving('3', 'b');
+  saving('4', 'b');
   t.ok(writeLibrary(shelf, 'user:a', library));
   t.strictSame(readLibrary(shelf, 'user:a').saved, [{ ...asked('4'), name: 'b' }]);
   t.strictSame(readLibrary(shelf, 'user:b').saved, [], 'another caller has its own');
+  for (let i = 1; i < 500; i++) saving('5', `a${i}`);
+  t.equal(withSaved(library, { ...asked('6'), name: 'z' }), null, 'nothing is dropped for a new one');
+  saving('7', 'b');
   for (const text of ['nonsense', '7', '{"history":[1,{}],"saved":[{"text":"x"}]}']) {
     kept.set('osl.questions user:a', text);
     t.strictSame(readLibrary(shelf, 'user:a'), { history: [], saved: [] }, text);

@@ -91,10 +91,10 @@ const OTHERS: ReadonlyMap<number, DeclaredType> = new Map(
       { kind: 'converted', oid, sql, type },
       { kind: 'converted', oid: arrayOid, sql: `${sql}[]`, type: `${type}[]` },
     ]),
-    ...FOREIGN.flatMap(([oid, arrayOid, sql, casts]): DeclaredType[] => [
-      { kind: 'foreign', oid, sql, casts },
-      { kind: 'foreign', oid: arrayOid, sql: `${sql}[]`, casts: [] },
-    ]),
+    ...FOREIGN.flatMap(([oid, arrayOid, sql, casts]): DeclaredType[] => {
+      const type: DeclaredType = { kind: 'foreign', oid, sql, casts };
+      return arrayOid === 0 ? [type] : [type, { kind: 'foreign', oid: arrayOid, sql: `${sql}[]`, casts: [] }];
+    }),
   ].map((declared) => [declared.oid, Object.freeze(declared)]),
 );
 
@@ -105,7 +105,9 @@ export function elementOid(oid: number): number | null {
 
 const ELEMENT_OIDS: ReadonlyMap<number, number> = new Map([
   ...SCALAR_TYPES.map((t): [number, number] => [oidOf(arrayOf(t)), oidOf(t)]),
-  ...[...CONVERTED, ...FOREIGN].map(([oid, arrayOid]): [number, number] => [arrayOid, oid]),
+  ...[...CONVERTED, ...FOREIGN]
+    .filter(([, arrayOid]) => arrayOid !== 0)
+    .map(([oid, arrayOid]): [number, number] => [arrayOid, oid]),
 ]);
 
 /**

@@ -75,6 +75,8 @@ const ATOMS = [
   'n = 0.5',
   'n <= i',
   'n + 1 > n',
+  "n * 'Infinity'::numeric > 0",
+  "'-Infinity'::numeric * n > n",
   'n is null',
   "t = 'a'",
   "t <> 'ab'",

@@ -42,9 +42,9 @@ export function Dialogs({ open, draft, library, answer, receipt, onClose, onTake
       <Dialog title="Save this query" open={open === 'save'} onClose={onClose}>
         <SaveForm
           onSave={(name) => {
-            const isKept = library.save({ ...draft, name, at: Date.now() });
-            if (isKept) onClose();
-            return isKept;
+            const refusal = library.save({ ...draft, name, at: Date.now() });
+            if (refusal === null) onClose();
+            return refusal;
           }}
         />
       </Dialog>
@@ -68,15 +68,15 @@ export function Dialogs({ open, draft, library, answer, receipt, onClose, onTake
   );
 }
 
-function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
+function SaveForm({ onSave }: { readonly onSave: (name: string) => string | null }) {
   const id = useId();
   const [name, setName] = useState('');
-  const [isLost, setLost] = useState(false);
+  const [refusal, setRefusal] = useState<string | null>(null);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (name.trim() !== '') setLost(!onSave(name.trim()));
+    if (name.trim() !== '') setRefusal(onSave(name.trim()));
   };
   return (
     <form className="stack" onSubmit={submit}>
@@ -92,7 +92,7 @@ function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
         Save question
       </button>
       <p className="quiet">Stored in this browser only, for this server and your user.</p>
-      {isLost && <p role="alert">This browser blocks storage, so the query could not be saved.</p>}
+      {refusal !== null && <p role="alert">{refusal}</p>}
     </form>
   );
 }

@@ -131,11 +131,11 @@ export function withAsked(library: Library, asked: LibraryEntry): Library {
   return { ...library, history: [asked, ...others].slice(0, MOST_HISTORY) };
 }
 
-/** Adds a saved query, replacing any with the same name. */
-export function withSaved(library: Library, saved: SavedQuery): Library {
+/** Adds a saved query, replacing any with the same name; null if the library is full. */
+export function withSaved(library: Library, saved: SavedQuery): Library | null {
   const others = library.saved.filter(({ name }) => name !== saved.name);
-  const all = [...others, saved].toSorted((a, b) => a.name.localeCompare(b.name));
-  return { ...library, saved: all.slice(0, MOST_SAVED) };
+  if (others.length >= MOST_SAVED) return null;
+  return { ...library, saved: [...others, saved].toSorted((a, b) => a.name.localeCompare(b.name)) };
 }
 
 function withoutSaved(library: Library, name: string): Library {
@@ -145,7 +145,8 @@ function withoutSaved(library: Library, name: string): Library {
 export interface LibraryState {
   readonly library: Library;
   asked(kept: LibraryEntry): void;
-  save(saved: SavedQuery): boolean;
+  /** Saves a query. Returns why it could not, in a sentence for the user; null if it is saved. */
+  save(saved: SavedQuery): string | null;
   forget(name: string): void;
   forgetHistory(): void;
 }
@@ -154,11 +155,14 @@ export interface LibraryState {
 export function useLibrary(caller: string): LibraryState {
   const [library, setLibrary] = useState(() => readLibrary(localStorage, caller));
   const change = useCallback(
-    (make: (now: Library) => Library): boolean => {
+    (make: (now: Library) => Library | null): string | null => {
       // Another tab may have changed the library in the meantime.
       const next = make(readLibrary(localStorage, caller));
+      if (next === null) return `This browser keeps at most ${MOST_SAVED} queries: delete one first.`;
       setLibrary(next);
-      return writeLibrary(localStorage, caller, next);
+      return writeLibrary(localStorage, caller, next)
+        ? null
+        : 'This browser blocks storage, so the query could not be saved.';
     },
     [caller],
   );

@@ -53,7 +53,7 @@ export function AnswerBar({ choice, onChoice, onAdd }: AnswerBarProps) {
               value={choice.order === null ? '' : signed(choice.order)}
               onChange={(e) => onChoice({ ...choice, order: orderOf(e.target.value) })}
             >
-              <option value="">unsorted</option>
+              <option value="">automatic</option>
               {names.flatMap((name) => [
                 <option key={`-${name}`} value={`-${name}`}>
                   {name} ↓
