@@ -123,7 +123,7 @@ function connectorsOf(
   );
 }
 
-/** Returns the environment variable for a connector's URL. Such names must begin with a letter. */
+/** Returns the name of the environment variable for a connector's URL. It must begin with a letter. */
 function variableFor(connector: string): string {
   const upper = connector.toUpperCase();
   return `${/^[A-Z]/.test(upper) ? upper : `DB${upper}`}_URL`;
@@ -309,7 +309,7 @@ function memberOf(path: Path): string | null {
   return known === undefined || name === undefined ? null : `${known}/${name}`;
 }
 
-/** Adds everything that depends on removed members, so that a chain of metrics is removed in one round. */
+/** Adds to `gone` everything that depends on its members, so that a chain of metrics is removed in one round. */
 function dependents(document: ManifestDocument, gone: Set<string>, origins: Origins): void {
   const made = new Map<string, string[]>();
   const note = (user: string, of: string): void => {

@@ -27,7 +27,7 @@ export interface ColumnDraft {
   /** The source's type name if it is ambiguous, such as `Integer`. */
   vague: string | null;
   nullable: boolean | null;
-  /** Sensitivity label that the source declares. */
+  /** Sensitivity label that the source declares; null if it declares none. */
   sensitivity: string | null;
 }
 
@@ -42,12 +42,12 @@ export function isKeyOf({ key }: Pick<EntityDraft, 'key'>, columns: readonly str
   return key.length === columns.length && key.every((name) => columns.includes(name));
 }
 
-/** A computed column as found in the source. */
+/** A computed column as declared in the source. */
 interface ComputingDraft {
   readonly name: string;
   readonly part: SourceMapping;
   readonly description: string | null;
-  /** Expression over the entity's columns. @throws NoMapping */
+  /** Returns the expression over the entity's columns. @throws NoMapping */
   readonly text: () => string;
 }
 
@@ -79,7 +79,7 @@ export class EntityDraft {
   description: string | null = null;
   key: readonly string[] = [];
   time: string | null = null;
-  /** Columns other than the key that joins may use. */
+  /** Columns that joins may use, apart from those of the key. */
   readonly links = new Set<string>();
   readonly columns: ColumnDraft[] = [];
   /** Computed fields by lower-case name; metrics can inline them. */
@@ -114,7 +114,7 @@ export class EntityDraft {
    * Exposes the upstream column `physical` as `wanted`, or under the nearest valid name, which is reported. The column
    * can then be found by `wanted` or by `physical`.
    *
-   * @throws NoMapping if either name is invalid
+   * @throws NoMapping if `wanted` cannot be made valid or `physical` is not a valid column name
    */
   add(
     wanted: string,
@@ -173,7 +173,7 @@ export class EntityDraft {
   }
 
   /**
-   * Makes columns of the table the entity's key, exposing them if necessary. If any of them cannot be exposed, the
+   * Sets the entity's key to columns of its table, exposing them if necessary. If any of them cannot be exposed, the
    * entity gets no key.
    */
   setKey(physical: readonly string[], place: SourcePlace): void {
@@ -181,7 +181,7 @@ export class EntityDraft {
     this.key = columns.ok ? columns.value.map((c) => c.name) : [];
   }
 
-  /** Returns the column for `physical`, exposing it first if `what` needs it. @throws NoMapping */
+  /** Returns the column for `physical`, exposing it if needed and reporting that `what` needs it. @throws NoMapping */
   expose(physical: string, place: SourcePlace, what: string): ColumnDraft {
     const known = this.physical(physical);
     if (known !== null) return known;
@@ -251,8 +251,8 @@ export class ImportDraft {
   }
 
   /**
-   * Reserves a valid name for `wanted` in `set`, and reports it if it differs. If no valid name can be made, reports
-   * that and returns null.
+   * Reserves a valid name for `wanted` in `set`, and reports the name if it differs from `wanted`. If no valid name can
+   * be made, reports that and returns null.
    */
   named(set: TakenNames, wanted: string, place: SourcePlace): string | null {
     const legal = legalName(wanted);
@@ -266,8 +266,8 @@ export class ImportDraft {
   }
 
   /**
-   * Adds words that mean `refersTo`: the first becomes the term, the rest its synonyms. Words that add no information
-   * are skipped.
+   * Adds words that mean `refersTo`: the first becomes the term, the rest its synonyms. Empty words and the name itself
+   * are skipped; words that already have a meaning or are too long are reported.
    */
   words(words: readonly string[], refersTo: string, place: SourcePlace): void {
     const known = refersTo.slice(refersTo.indexOf('.') + 1).toLowerCase();
@@ -295,7 +295,7 @@ export class PolicyDraft {
   readonly #grants: GrantDraft[] = [];
   readonly #masked: string[] = [];
 
-  /** Declares that columns with `label` show NULL to callers who do not unmask it. */
+  /** Declares that columns with `label` show NULL to callers whose grants do not unmask the label. */
   mask(label: string): void {
     this.#masked.push(label);
   }
@@ -334,7 +334,7 @@ function documentOf(
   return { version: 1, tenant, subjects: {}, roles, masks };
 }
 
-/** Returns the reason why a policy does not fit a catalog; null if it does. */
+/** Returns the reason why a policy does not fit a catalog; null if the policy fits. */
 export function policyFault(document: PolicyDocument, catalog: Catalog): string | null {
   try {
     compileSnapshot(document, catalog);

@@ -55,7 +55,7 @@ interface ExportResult {
 /**
  * Exports a manifest's text as Apache Ossie, including a policy if one is given. Requires `ready()` of osl-compiler.
  *
- * @param served the manifest including changes published on top of the text, if those are exported too
+ * @param served the manifest including changes published on top of the text; null to export only the text
  * @throws ManifestProblems if the manifest does not load
  */
 export function exportModel(

@@ -2,7 +2,7 @@ import { RESERVED } from '../src/model/manifest/index.js';
 
 const LONGEST = 63;
 
-/** Turns `text` into a valid manifest name by replacing other characters with underscores; null if nothing remains. */
+/** Makes `text` a valid manifest name by replacing invalid characters with underscores; null if nothing remains. */
 export function legalName(text: string): string | null {
   const plain = text.replace(/[^A-Za-z0-9_]/g, '_').replace(/^_{2,}/, '_');
   if (/^_*$/.test(plain)) return null;

@@ -14,7 +14,7 @@ export interface ModelImportOptions {
   readonly tenant: string | null;
   /** Primary keys, by entity name in the source, which override those that the source declares. */
   readonly keys: ReadonlyMap<string, readonly string[]>;
-  /** Schema of the database; null if not read. Overrides types and nullability, but not declared keys. */
+  /** Schema of the database; null if not read. Overrides the source's types and nullability, but not its keys. */
   readonly upstream: UpstreamSchema | null;
   /** True to import the policy contained in an Ossie file exported by this gateway. */
   readonly withPolicy: boolean;
@@ -69,7 +69,7 @@ export function schemaOf({ schema }: TableDraft, options: ModelImportOptions): s
   return schema ?? options.schema;
 }
 
-/** Returns the relation in the database; undefined if it is not there or the database was not read. */
+/** Returns the relation in the database; undefined if it does not exist or the database was not read. */
 export function upstreamOf(table: TableDraft, options: ModelImportOptions): UpstreamRelation | undefined {
   const schema = schemaOf(table, options);
   return options.upstream?.relations.find((r) => r.name === table.table && r.schema === schema);

@@ -94,7 +94,7 @@ export interface Loss {
   readonly reason: string;
 }
 
-/** Formats a loss for the terminal: `file:line:column: lost: reason`, or `lost (access): reason`. */
+/** Formats a loss for the terminal: `file:line:column: lost: reason`, with `lost (access)` if the severity is high. */
 export function formatLoss(loss: Loss): string {
   const { line, column } = loss.range.start;
   const grave = loss.severity === 'high' ? ' (access)' : '';
@@ -211,7 +211,7 @@ type MappingMembers = Readonly<Record<string, unknown>>;
 
 const LONGEST_TEXT = 4000;
 
-/** A mapping of a source, read key by key. Keys that are never read are reported as lost. */
+/** A mapping in a source file, read key by key. Keys that are never read are reported as lost. */
 export class SourceMapping {
   readonly file: SourceFile;
   readonly path: Path;
@@ -372,7 +372,7 @@ export class SourceMapping {
     for (const key of keys) this.file.tracker.settle(this.members, key);
   }
 
-  /** Reports `key` and everything below it as lost, unless it is empty; items that have names, one by one. */
+  /** Reports `key` and everything below it as lost, unless empty. In a list of named items, reports each item. */
   lose(key: string, reason: string, severity: Loss['severity'] = 'normal'): void {
     const value = this.members[key];
     this.file.tracker.settle(this.members, key);
@@ -396,7 +396,7 @@ export class SourceMapping {
     this.file.tracker.add(path, false, kind, reason, severity);
   }
 
-  /** Cuts `text`, read at `key`, to the maximum length in a manifest. `what` names it in the report. */
+  /** Cuts `text`, read at `key`, to the maximum length in a manifest. `what` describes the text in the report. */
   cut(key: string, text: string, what: string): string {
     if (text.length <= LONGEST_TEXT) return text;
     this.note(key, 'approximated', `${what} was cut after ${LONGEST_TEXT} characters`);

@@ -2,12 +2,12 @@ import type { Node } from '@pgsql/types';
 import { LRUCache } from 'lru-cache';
 import { FUNCTIONS, parse, QueryError, quoteIdentifier } from 'osl-compiler';
 
-/** Thrown if a manifest cannot express an expression; the message says why. */
+/** Thrown if an expression or another construct cannot be converted; the message says why. */
 export class NoMapping extends Error {
   override readonly name = 'NoMapping';
 }
 
-/** Begins the placeholder names for references. Sources that contain it are rejected. */
+/** First character of the placeholder names for references. Sources that contain it are rejected. */
 const MARK = '\u0001';
 
 /** Returns a placeholder name that contains the number `n` and cannot occur in any source. */
@@ -357,7 +357,7 @@ function present(f: NodeBody<'SQLValueFunction'>): string {
 }
 
 const PLAIN = /^[a-z_][a-z0-9_]*$/;
-/** True for names that need no quotes. Bounded, because processes may run for a long time. */
+/** Cached results of `isName`: true if a name needs no quotes. Bounded, because processes may run for a long time. */
 const known = new LRUCache<string, boolean>({ max: 10_000 });
 
 /** Writes `name` as an SQL identifier, quoted unless the parser would read it unchanged. */

@@ -200,7 +200,7 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   return identifier(entity.expose(name, place, what).name);
 }
 
-/** Returns SQL for a computed column of the entity. @throws NoMapping for an aggregate or if it has no equivalent */
+/** Returns SQL for a computed column of the entity. @throws NoMapping if `node` has an aggregate or no equivalent */
 export function computedText(node: Node, scope: ColumnScope): string {
   if (hasAggregate(node)) throw new NoMapping('it holds an aggregate');
   return print(node, { column: (parts) => columnText(parts.at(-1) ?? '', scope) });

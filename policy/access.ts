@@ -23,7 +23,7 @@ import { refuse } from './tokens/token-fault.js';
 export interface EffectiveAccess extends Access {
   /** The effective data roles: those claimed and within the ceiling of every subject in the chain. */
   readonly dataRoles: ReadonlySet<string>;
-  /** The keys of the grant conditions that hold, among those of the grants of the caller's roles. */
+  /** The keys of the conditions that hold, out of those on the grants of the caller's roles. */
   readonly open: readonly string[];
   /** The effective admin roles: those claimed and within the admin ceiling of every subject in the chain. */
   readonly adminRoles: ReadonlySet<string>;
@@ -105,7 +105,7 @@ export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot
   };
 }
 
-/** True if nothing is granted. Such a request is refused as `noAccess`, once the limiter has counted it. */
+/** True if nothing is granted. Such requests are refused as `noAccess`, after the limiter has counted them. */
 export function isEmpty(access: Access): boolean {
   return access.relations.size === 0 && (access.denied?.size ?? 0) === 0;
 }
@@ -245,15 +245,12 @@ interface Caches {
 interface CallerRights {
   /** The conditions of the grants of the caller's effective roles, sorted by key; usually empty. */
   readonly conditions: readonly CompiledConditions[];
-  /** Access by the keys of the conditions that hold: without attributes from entities, and with those read last. */
+  /** Access by the keys of the conditions that hold, both without attributes from entities and with those read last. */
   readonly byOpen: Map<string, EffectiveAccess>;
   readonly toRead: readonly TableAttribute[];
 }
 
-/**
- * Maximum number of accesses cached per identity, one for each set of conditions that hold; larger than a token usually
- * needs.
- */
+/** Maximum number of entries in `byOpen` for each identity; more than a token usually needs. */
 const OPEN_SETS = 64;
 
 function callerRights(identity: IdentityClaims, snapshot: PolicySnapshot): CallerRights {
@@ -359,8 +356,8 @@ export function purposeOf(
 }
 
 /**
- * True if the purpose is within every subject's ceiling, as for a role, and is one of the token's purposes, if the
- * token has any.
+ * True if every subject's ceiling includes the purpose, the same rule as for roles, and the purpose is one of the
+ * token's purposes, if the token has any.
  */
 function allowsPurpose(
   identity: IdentityClaims,

@@ -57,7 +57,7 @@ export class Approvals {
     this.#byChain = byChain;
   }
 
-  /** Returns the approvals in force for this chain, purpose and task. If two cover one grant, the later end counts. */
+  /** Returns the approvals in force for this chain, purpose and task. If two cover a grant, the later end applies. */
   of(
     { chain }: Pick<IdentityClaims, 'chain'>,
     purpose: string | null,

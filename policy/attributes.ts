@@ -40,10 +40,10 @@ export function attributesOf(predicate: Expr): ReadonlySet<string> {
   return new Set(matchesIn(predicate).map((m) => m.attribute));
 }
 
-/** Comparisons found, by expression (expressions are immutable) and by definition of a function or operator. */
+/** Cached comparisons, by expression (expressions are immutable) and by the definition of a function or operator. */
 const MATCHES = new WeakMap<object, readonly AttributeMatch[]>();
 
-/** The attribute comparisons in an expression. Searches all properties of every node kind, so that none is missed. */
+/** Returns the attribute comparisons in an expression. Searches all properties of every node, so none is missed. */
 function matchesIn(expression: object): readonly AttributeMatch[] {
   const known = MATCHES.get(expression);
   if (known !== undefined) return known;

@@ -125,7 +125,7 @@ function sorted(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Parses a time, or returns `absent`. A UTC offset is required: without it, the time would depend on the machine. */
+/** Parses a time; undefined gives `absent`. A UTC offset is required, so the result does not depend on the machine. */
 function momentOf(text: string | undefined, at: string, absent: number, fault: FaultAt): number {
   if (text === undefined) return absent;
   const has = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text);

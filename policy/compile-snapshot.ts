@@ -104,7 +104,7 @@ export function* compileSnapshotInSteps(
   });
 }
 
-/** Checks the types of attributes read from entities, and that subjects and exchange rules do not state them too. */
+/** Checks the types of attributes read from entities, and that no subject or exchange rule states them too. */
 function checkTableAttributes(
   { subjects, exchange = [] }: PolicyDocument,
   tableAttributes: ReadonlyMap<string, TableAttribute>,

@@ -10,7 +10,7 @@ export interface CompiledConditions {
   readonly endsAt: number;
   readonly hours: Hours | null;
   readonly surfaces: ReadonlySet<string> | null;
-  /** True for an allowed address of the peer; null if every address is allowed. */
+  /** Returns true if the peer's address is allowed; null if every address is allowed. */
   readonly network: ((address: string) => boolean) | null;
   /** Required token claims with their accepted values. */
   readonly claims: ReadonlyMap<string, ReadonlySet<string>>;
@@ -56,7 +56,7 @@ export interface Circumstances {
 }
 
 export interface Emergency {
-  /** Id that links the audit records of requests made under this access to the record of its reason. */
+  /** Id that links the audit records of requests made under this access to the record that states the reason. */
   readonly id: string;
   /** Start of the access, ms since the epoch. */
   readonly startedAt: number;
@@ -93,7 +93,7 @@ export function minutesOf(text: string): number | null {
   return found <= MINUTES_OF_DAY ? found : null; // also null if `found` is NaN
 }
 
-/** A clock for an IANA time zone such as `Europe/Berlin`; null for an unknown zone. */
+/** Returns a clock for an IANA time zone such as `Europe/Berlin`; null for an unknown zone. */
 export function clockIn(zone: string): ((now: number) => LocalTime) | null {
   // ICU accepts UTC offsets as zones; they ignore daylight saving time and are rejected.
   if (!/^[A-Za-z]/.test(zone)) return null;

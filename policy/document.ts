@@ -26,7 +26,7 @@ export interface PolicyDocument {
   /** Entities and bridges whose results need a total order, with ties broken by key. */
   readonly order?: Readonly<Record<string, 'by_key'>>;
   readonly limits?: LimitsDocument;
-  /** By entity or bridge: the column that identifies the data subject, which `min_group_size` counts. */
+  /** The column that identifies the data subject, by entity or bridge. `min_group_size` counts data subjects. */
   readonly privacy_units?: Readonly<Record<string, string>>;
   /** Purposes for which data may be requested, by name. */
   readonly purposes?: Readonly<Record<string, { readonly description?: string }>>;
@@ -62,7 +62,7 @@ export interface ExchangeRuleDocument {
   readonly name: string;
   /** The `iss` claim of the identity tokens that the rule applies to. */
   readonly issuer: string;
-  /** Required claims: each must have one of these values, or be a list that contains one. */
+  /** Required claims: each must have one of these values, or be a list that contains one of them. */
   readonly when?: Readonly<Record<string, string | boolean | readonly string[]>>;
   /** A template for the subject: text with claims in braces, such as `user:{sub}`. */
   readonly subject: string;
@@ -115,7 +115,7 @@ export interface SubjectDocument {
 
 /**
  * An attribute that is read from an entity for every subject: the values of `column` in the rows that `rows` selects
- * for the subject. Without `column`, true if there is such a row.
+ * for the subject. Without `column`, the attribute is true if such a row exists.
  */
 export interface TableAttributeDocument {
   /** Name of the entity that is read. */
@@ -158,8 +158,8 @@ export interface GrantDocument extends GrantConditions {
   /** Maximum contribution of a single row to a result, in percent. */
   readonly dominance?: number;
   /**
-   * Refuses an answer that, together with earlier answers of `days` days, would show a figure of too few entities. The
-   * earlier answers are those of the subject or, if `with` is set, of all whose grant has the same name in `with`.
+   * Refuses an answer that, combined with earlier answers within `days` days, would show a figure of too few entities.
+   * The earlier answers are those of the subject or, if `with` is set, of all subjects whose grant has the same `with`.
    */
   readonly overlap?: { readonly mode: 'refuse'; readonly with?: string; readonly days?: number };
 }
@@ -204,7 +204,7 @@ export interface QuotaDocument {
   readonly name?: string;
   /** Kind of requests that are counted; default `query`. */
   readonly bucket?: LimitBucket;
-  /** In a role: counts each member, or each chain of subjects, separately; default: all members together. */
+  /** For a role's quotas: counts each member, or each chain of subjects, separately; default: all members together. */
   readonly each?: 'subject' | 'chain';
   readonly requests?: number;
   readonly rows?: number;
@@ -215,7 +215,7 @@ export interface QuotaDocument {
   readonly cost?: number;
   /** Maximum number of language model tokens. */
   readonly tokens?: number;
-  /** Maximum number of different entities shown: of the entities in `of`, and of those with a label in `labels`. */
+  /** Maximum number of distinct entities shown, of the relations in `of` and of those with a label in `labels`. */
   readonly entities?: number;
   readonly of?: readonly string[];
   readonly labels?: readonly string[];

@@ -17,7 +17,7 @@ interface GroupsContext {
   readonly names: NameResolver;
   readonly catalog: Catalog;
   readonly problems: ProblemList;
-  /** By relation, the column that identifies a data subject, if not the primary key. */
+  /** By relation: the column that identifies a data subject, if it is not the primary key. */
   readonly units: ReadonlyMap<string, string>;
 }
 

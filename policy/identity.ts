@@ -65,7 +65,7 @@ export class Identity implements IdentityClaims {
 const KEY = Symbol('identity');
 
 /**
- * Creates the identity of a caller who proved `claims`. Not visible to other workspaces.
+ * Creates the identity of a caller who proved `claims`. Not visible to other npm workspaces.
  *
  * @internal
  */

@@ -68,7 +68,7 @@ export class NameResolver {
     });
   }
 
-  /** Resolves a ceiling: at most as many roles as a token can claim, because all of them are claimed by default. */
+  /** Resolves a ceiling, which may have as many roles as a token can claim: by default, a token claims all of them. */
   ceiling(names: readonly string[], path: DocumentPath): ReadonlySet<string> {
     const roles = this.roles(names, path);
     if (roles.size > MAX_ROLES)

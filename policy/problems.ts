@@ -70,7 +70,7 @@ export class ProblemList {
     );
   }
 
-  /** True while there are fewer than 100 problems. Only these get suggestions, as each takes a pass over all names. */
+  /** True while there are fewer than 100 problems. Only the first 100 get suggestions, each a pass over all names. */
   get few(): boolean {
     return this.#problems.length < 100;
   }

@@ -88,7 +88,7 @@ export function relationAccess(
 const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The denied columns of a relation; `all` if the rules name every column. */
+/** Returns the denied columns of a relation; `all` if the rules deny the relation or every column. */
 function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): DeniedColumns {
   let denied: DeniedColumns = NOTHING;
   for (const role of rights.denying) {

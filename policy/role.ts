@@ -12,7 +12,7 @@ export interface RoleContext {
   readonly catalog: Catalog;
   readonly predicates: PredicateBinder;
   readonly problems: ProblemList;
-  /** By relation, the column that identifies a data subject, if not the primary key. */
+  /** By relation: the column that identifies a data subject, if it is not the primary key. */
   readonly units: ReadonlyMap<string, string>;
   readonly purposes: ReadonlySet<string>;
   /** A secret that keeps grant ids from being traced back to role names. */
@@ -47,7 +47,7 @@ export function* compileRoleInSteps(
   });
 }
 
-/** Reports facets that have no version the role may read. */
+/** Reports facets of which the role may not read any version. */
 function requireVersions(
   role: string,
   grants: ReadonlyMap<string, readonly PolicyGrant[]>,

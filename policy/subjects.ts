@@ -44,9 +44,9 @@ export function withRead(
 type Attributes = SubjectPolicy['attributes'];
 
 /**
- * Returns the current policy of a subject of an exchanged token: that of the rule that mapped it, restricted by the
- * token and by the subject's entry in the policy, if any. Without a rule (actor token), the entry restricted by the
- * token. Null if the rule has changed or that entry is missing.
+ * Returns the current policy of a subject of an exchanged token. If a rule mapped the subject, this is the rule's
+ * policy, restricted by the token and by the subject's entry in the policy, if any; null if the rule has changed.
+ * Otherwise (actor token), it is the entry, restricted by the token; null if the entry is missing.
  */
 function exchangedSubject(
   { rule, roles, attributes }: ExchangedMember,

@@ -12,7 +12,7 @@ interface CompileContext {
   readonly problems: ProblemList;
 }
 
-/** Compiles `attributes`, which are read from entities; each comes after those that its filter names. */
+/** Compiles the attributes that are read from entities. Each one comes after those that its filter names. */
 export function compileTableAttributes(
   documents: Readonly<Record<string, TableAttributeDocument>>,
   context: CompileContext,

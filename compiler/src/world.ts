@@ -25,7 +25,7 @@ export function isCommon(name: string, scope: CommonNames | null): boolean {
   return false;
 }
 
-/** Returns the scopes of a WITH clause: `within(i)` for table `i`, `behind` for the statement after it. */
+/** Returns the names in scope: `within(i)` in table `i` of a WITH clause, `behind` in the statement after it. */
 export function withClauseNames(names: readonly string[], recursive: boolean, around: CommonNames | null) {
   const order = new Map<string, number>();
   for (const [i, name] of names.entries()) if (!order.has(name)) order.set(name, i);
@@ -137,7 +137,7 @@ const NOTHING: MentionedNames = Object.freeze({ declared: Object.freeze([]), und
 
 /**
  * Collects the names of entities, bridges, facets, metrics and unknown functions in `text`, from its syntax tree alone.
- * Returns no names if the text does not parse. Takes linear time.
+ * Returns no names if the text does not parse or if it names both entities and tables. Takes linear time.
  */
 export function mentionedNames(text: string, asked: RequestedWorld, catalog: Catalog): MentionedNames {
   let parsed: ParsedStatement;

@@ -144,7 +144,7 @@ function labelMasked(
   return labels;
 }
 
-/** Returns a key for the table column that an entity's column shows. */
+/** Returns a key that identifies the table column behind an entity's column. */
 function upstreamKey(
   { physical }: ColumnDraft,
   { entity: { table } }: Cube,

@@ -125,8 +125,8 @@ function addJoin(
 }
 
 /**
- * Position of column `i` in the key of its side's cube, so that links declared by either cube list their columns in
- * the same order.
+ * Returns the position of column `i` in the key of its cube. Links are sorted by it, so that links declared by either
+ * cube list their columns in the same order.
  */
 function keyPlace({ cube, columns }: JoinColumns, i: number): number {
   return cube.entity.key.indexOf(columns[i] ?? '');
@@ -134,7 +134,7 @@ function keyPlace({ cube, columns }: JoinColumns, i: number): number {
 
 const NO_LINK = 'only columns equal to columns are a link';
 
-/** Returns the columns of each cube that `a = b AND c = d …` compares. @throws NoMapping */
+/** Returns the columns of each cube that `a = b AND c = d …` compares. @throws NoMapping for any other condition */
 function endsOf(part: SourceMapping, cube: Cube, other: Cube): readonly [JoinColumns, JoinColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {

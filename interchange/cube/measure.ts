@@ -25,7 +25,7 @@ export interface MeasureContext {
   readonly shared: ReadonlySet<string>;
 }
 
-/** Measure names used in more than one cube. They clash because metrics share one namespace in a manifest. */
+/** Returns the measure names used in several cubes. They clash because metrics share one namespace in a manifest. */
 export function sharedNames(cubes: Iterable<Cube>): ReadonlySet<string> {
   const seen = new Set<string>();
   const shared = new Set<string>();
@@ -40,7 +40,7 @@ export function addMeasures(cube: Cube, ctx: MeasureContext): void {
   for (const [name, part] of cube.measures) if (!isHidden(part)) addMeasure(cube, name, part, ctx);
 }
 
-/** Reports hidden measures: lost if unused, otherwise open to everyone who may read their columns. */
+/** Reports hidden measures: as lost if unused, otherwise as available to everyone who may read their columns. */
 export function loseHidden(cube: Cube, ctx: MeasureContext): void {
   for (const [name, part] of cube.measures) {
     const made = ctx.made.get(key(cube, name));
@@ -159,7 +159,7 @@ function documentOf(own: string, cube: Cube, part: SourceMapping, ctx: MeasureCo
 
 const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'time']);
 
-/** SQL that refers to measures becomes a derived metric; SQL that contains aggregates becomes a simple one. */
+/** Converts SQL that refers to measures to a derived metric, and SQL that contains aggregates to a simple metric. */
 function calculatedMetric(
   sql: CubeSql,
   scope: CubeScope,
@@ -218,7 +218,7 @@ function spanOf(part: SourceMapping): RollingWindow | null {
   const type = rolling.text('type') ?? 'fixed';
   const grain =
     type === 'to_date' ? rolling.needText('granularity') : /^(year|quarter|month)_to_date$/.exec(type)?.[1];
-  // The manifest's schema rejects any other value, which is then reported.
+  // An unknown grain is rejected and reported later, by the manifest's schema.
   if (grain !== undefined) return { grain_to_date: grain as NonNullable<RollingWindow['grain_to_date']> };
   if (rolling.has('leading')) throw new NoMapping('a window that looks ahead has no counterpart');
   if ((rolling.text('offset') ?? 'end') !== 'end')

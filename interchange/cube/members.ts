@@ -68,7 +68,7 @@ function sharedColumns({ entity: { columns } }: Cube, clear: ReadonlySet<string>
   return columns.filter((c) => !clear.has(c.name) && shown.has(c.physical)).map((c) => c.name);
 }
 
-/** Returns the columns to withhold because of `member`. @throws NoMapping if that would not suffice */
+/** Returns the columns to leave out because of `member`. @throws NoMapping if leaving them out is not enough */
 function columnsTooMany(member: MadeMember, { clear, masked }: GrantedColumns): readonly string[] {
   const { name, what, visibility, reads, others } = member;
   const isClear = reads.every((column) => clear.has(column));
@@ -110,7 +110,7 @@ function reportMade(member: MadeMember, { clear, masked }: GrantedColumns, polic
   }
 }
 
-/** Returns a function for members' visibility; without `member_level`, all are visible. @throws NoMapping */
+/** Returns a function that gives a member's visibility. Without `member_level`, all are visible. @throws NoMapping */
 function visibilityOf(
   policy: SourceMapping,
   cube: Cube,
@@ -143,7 +143,7 @@ function memberTest(
   };
 }
 
-/** Reports listed members that the import made neither a column nor a metric. */
+/** Reports listed members that were imported neither as a column nor as a metric. */
 function reportUnknown(
   level: SourceMapping,
   list: 'includes' | 'excludes',
@@ -209,7 +209,7 @@ function madeDimensions(cube: Cube, visibility: (name: string) => MemberVisibili
   });
 }
 
-/** Rejects unknown and empty keys, because they could stand for any restriction. */
+/** Rejects unknown and empty keys, because they could be restrictions that the import would ignore. */
 export function mustKnow(part: SourceMapping, keys: readonly string[]): void {
   for (const key of part.keys()) {
     if (!keys.includes(key))

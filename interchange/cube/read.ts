@@ -87,7 +87,7 @@ function duplicate(part: SourceMapping): void {
   part.problem('name', CODES.duplicateName, `\`${safeText(part.needText('name'))}\` is declared twice`);
 }
 
-/** Reports the access policy of a part that is lost, with high severity. */
+/** If a part that is not imported has an access policy, reports the policy as lost too, with high severity. */
 export function loseAccess(part: SourceMapping): void {
   if (part.has('access_policy'))
     part.note('access_policy', 'lost', 'an access policy goes with it; nobody is granted anything', 'high');
@@ -279,7 +279,7 @@ function settleKey(cube: Cube, options: ModelImportOptions): void {
   else entity.setKey(configured, cube.part.place);
 }
 
-/** Uses the time dimension as the event time if there is only one; if there are several, the user has to choose. */
+/** Uses the cube's only time dimension as its event time. If there are several, reports that the user has to choose. */
 function settleTime(cube: Cube): void {
   const times = [...cube.dimensions.values()].filter(
     (d) => d.column !== null && d.part.text('type') === 'time',
@@ -296,7 +296,7 @@ function settleTime(cube: Cube): void {
   time.part.note(null, 'decision', `${which}, the only time, was taken for that of all metrics`);
 }
 
-/** Parsed SQL of a cube. Each reference in braces is a marked name with its index in `references`. */
+/** Parsed SQL of a cube. Each reference in braces is replaced by a placeholder name with its index in `references`. */
 export interface CubeSql {
   readonly node: Node;
   readonly references: readonly string[];
@@ -380,11 +380,11 @@ export interface CubeScope {
   readonly place: SourcePlace;
   /** Description for messages, such as `measure \`revenue\``. */
   readonly what: string;
-  /** Cubes whose rows the expression may use, by lower-case name; absent to allow only those of `cube`. */
+  /** Other cubes whose rows the expression may use, by lower-case name; absent if it may use only rows of `cube`. */
   readonly others?: ReadonlyMap<string, Cube>;
 }
 
-/** Writes a column of a linked row, named by its entity; the binder checks that there is at most one row. */
+/** Returns SQL for a column of a linked row, qualified by its entity. The binder rejects links to several rows. */
 function otherText(reference: CubeReference, { others, place, what }: CubeScope): string {
   const name = safeText(reference.cube);
   if (others === undefined)
@@ -404,7 +404,7 @@ function otherText(reference: CubeReference, { others, place, what }: CubeScope)
   return `${of}.${identifier(computed)}`;
 }
 
-/** Writes an expression over the columns of the entity and of `others`. @throws NoMapping for measures */
+/** Returns SQL for an expression over columns of the entity and of `others`. @throws NoMapping for measures */
 export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly string[] = []): string {
   return print(sql.node, {
     column: (parts) => columnText(referenceOf(parts, sql, scope.cube.name), scope, within),

@@ -29,7 +29,7 @@ interface FilterCall {
 /** The entity whose rows are filtered, with the names that its dbt model defines. */
 interface FilterScope {
   readonly entity: EntityDraft;
-  /** Primary entity of the model, used as the prefix before `__`. */
+  /** Primary entity of the model, used as the prefix before `__` in names. */
   readonly prefix: string;
   /** Columns of the model's entities, by lower-case entity name. */
   readonly entityColumns: ReadonlyMap<string, string>;

@@ -61,7 +61,7 @@ function addMetrics(ctx: MetricContext): void {
   }
 }
 
-/** Handles `create_metric: true`, which creates a metric named after the measure. */
+/** Adds a metric named after the measure if `create_metric` is true; else reports description and label as lost. */
 function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   const { part, name } = measure;
   const description = part.text('description');

@@ -26,7 +26,7 @@ export interface DbtMeasure {
   used: boolean;
 }
 
-/** Measures of all models, by name. A duplicate name is reported as a problem. */
+/** Returns the measures of all models by name. A duplicate name is reported as a problem. */
 export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, DbtMeasure> {
   const measures = new Map<string, DbtMeasure>();
   for (const model of models) {
@@ -100,7 +100,7 @@ function aggregateOf(part: SourceMapping, name: string, model: DbtModel): string
   return aggregateText(kind, value, percentile);
 }
 
-/** Uses the measure's event time for the entity. @throws NoMapping if the entity already has another */
+/** Makes the measure's event time that of the entity. @throws NoMapping if the entity already has a different one */
 function timeMustAgree(part: SourceMapping, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;
@@ -208,16 +208,16 @@ export function gapsOf(part: SourceMapping): void {
     part.note('join_to_timespine', 'approximated', 'only running totals have a row for every period');
 }
 
-/** Reads the offset of an input; null if it has none. @throws NoMapping if it is not a valid window */
+/** Reads the offset of an input; null if the input has none. @throws NoMapping if the offset is not a valid window */
 function offsetOf(input: SourceMapping): MetricOffset | null {
   const window = windowAt(input, 'offset_window');
   if (window !== null) return { offset_window: window };
   const grain = input.text('offset_to_grain')?.toLowerCase() ?? null;
-  // The manifest's schema rejects any other value, which is then reported.
+  // An unknown grain is rejected and reported later, by the manifest's schema.
   return grain === null ? null : { offset_to_grain: grain as NonNullable<MetricOffset['offset_to_grain']> };
 }
 
-/** Reads a window, `7 days` or a compiled `{count, granularity}`; null if absent. @throws NoMapping */
+/** Reads a window, given as `7 days` or compiled as `{count, granularity}`; null if absent. @throws NoMapping */
 export function windowAt(part: SourceMapping, key: string): string | null {
   if (!part.has(key)) return null;
   const parts = part.isText(key) ? null : part.child(key);

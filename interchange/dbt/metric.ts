@@ -83,7 +83,7 @@ export function addMetric(name: string, part: SourceMapping, ctx: MetricContext)
 interface MetricSource {
   readonly own: string;
   readonly part: SourceMapping;
-  /** The metric's `type_params`; in the newer form, which has none, the metric itself. */
+  /** The metric's `type_params`; in the newer YAML form, which does not have that key, the metric itself. */
   readonly params: SourceMapping;
   readonly ctx: MetricContext;
 }
@@ -109,7 +109,7 @@ function documentOf(own: string, part: SourceMapping, ctx: MetricContext): Metri
   }
 }
 
-/** Keys of `type_params` that the newer form of YAML has next to `type`. */
+/** Keys that the newer YAML form has next to `type` instead of in `type_params`. */
 const OWN_PARAMS = [
   ...['agg', 'expr', 'input_metrics', 'input_metric', 'numerator', 'denominator'],
   ...['base_metric', 'conversion_metric'],
@@ -140,7 +140,7 @@ function measureNamed(name: string, ctx: MetricContext): DbtMeasure {
   return measure;
 }
 
-/** Filters for the measure's rows, from both the input and the metric. */
+/** Returns the filters of both the input and the metric, as predicates over the measure's rows. */
 function rowsOf({ part }: MetricSource, input: DbtMetricInput, measure: DbtMeasure): readonly string[] {
   return [...predicates(input.filters, measure), ...predicates(filtersAt(part), measure)];
 }
@@ -175,7 +175,7 @@ function ownMeasure({ part, params, ctx }: MetricSource): DbtMeasure {
   return aggregateMeasure(compiled, name, owner);
 }
 
-/** Returns the measure and filters of a simple metric; other kinds cannot be filtered. @throws NoMapping */
+/** Returns the measure and filters of a simple metric. @throws NoMapping for other kinds, which cannot be filtered */
 function simpleOf(name: string, ctx: MetricContext) {
   const found = ctx.simple.get(name);
   if (found === undefined)
@@ -228,13 +228,13 @@ function derivedMetric(making: MetricSource): MetricBody {
   return { type: 'derived', expression };
 }
 
-/** Reads the inputs of a derived metric from the list that applies. Other lists are reported as unread. */
+/** Reads the inputs of a derived metric from `metrics` or else `input_metrics`. Unread lists are reported as lost. */
 function inputsOf({ part, params }: MetricSource): readonly DbtMetricInput[] {
   if (params.has('metrics')) return inputsAt(params, 'metrics');
   return inputsAt(params.has('input_metrics') ? params : part, 'input_metrics');
 }
 
-/** Adds a separate metric for a filtered input, because a derived metric cannot contain a filter. */
+/** Adds a metric for a filtered input, because a derived metric cannot contain filters, and returns its name. */
 function addFilter(
   { own, part, ctx }: MetricSource,
   metric: string,
@@ -291,7 +291,7 @@ function cumulative(making: MetricSource): MetricBody {
     type: 'cumulative',
     metric,
     ...(window !== null && { window }),
-    // The manifest's schema rejects any other value, which is then reported.
+    // An unknown grain is rejected and reported later, by the manifest's schema.
     ...(grain !== null && { grain_to_date: grain as NonNullable<MetricBody['grain_to_date']> }),
   };
 }
@@ -329,7 +329,7 @@ function conversion(making: MetricSource): MetricBody {
     conversion: base(making, to.input, to.measure, to.filters, 'counts'),
     constant_properties: [keys, ...properties],
     ...(window !== null && { window }),
-    // The manifest's schema rejects any other value, which is then reported.
+    // An unknown calculation is rejected and reported later, by the manifest's schema.
     ...(calculation !== null && { calculation: calculation as NonNullable<MetricBody['calculation']> }),
   };
 }
@@ -367,7 +367,7 @@ function propertyOf(name: string, { model }: DbtMeasure): string {
   return column;
 }
 
-/** Returns the simple metric below another one: an existing metric over the same rows, or a new one. */
+/** Returns the simple metric below a cumulative or conversion metric: an existing one over equal rows, or a new one. */
 function base(
   { own, ctx }: MetricSource,
   input: DbtMetricInput,
@@ -386,7 +386,7 @@ function base(
   return name;
 }
 
-/** Metrics of a source, by name. A duplicate name is reported as a problem. */
+/** Returns the metrics of a source by name. A duplicate name is reported as a problem. */
 export function metricParts(parts: readonly SourceMapping[]): ReadonlyMap<string, SourceMapping> {
   const out = new Map<string, SourceMapping>();
   for (const part of parts) {

@@ -24,7 +24,7 @@ export interface DbtModel {
   readonly prefix: string;
   /** Columns of the model's entities, by lower-case entity name. */
   readonly entityColumns: Map<string, string>;
-  /** Models reached through foreign entities, with the relationship, by lower-case entity name. */
+  /** Models that the foreign entities refer to, and the relationships to them, by lower-case entity name. */
   readonly parents: Map<string, { readonly relationship: string; readonly model: DbtModel }>;
   readonly grains: Map<string, string>;
   /** Lower-case names of the time dimensions that are plain columns. */
@@ -34,7 +34,7 @@ export interface DbtModel {
   readonly info: ModelInfo | null;
 }
 
-/** Reference to another model through the dbt entity `name`; `column` of this model holds the key. */
+/** Reference from `model` to another model through the dbt entity `name`; `column` holds the key. */
 export interface ForeignKeyDraft {
   readonly model: DbtModel;
   readonly name: string;
@@ -171,8 +171,8 @@ function addModel(
 }
 
 /**
- * Chooses the entity's name: that of the primary entity, as in queries such as `customer__region`, or the model's own
- * name if that is taken. Null if the name cannot be made valid.
+ * Chooses the entity's name: the name of the primary entity, which queries use as in `customer__region`, or the model's
+ * own name if that is taken. Returns null if the name cannot be made valid.
  */
 function nameFor(own: string, prefix: string, part: SourceMapping, draft: ImportDraft): string | null {
   const wanted = draft.entityNames.has(prefix) ? own : prefix;
@@ -255,7 +255,7 @@ function addEntityColumn(element: ModelElement, model: DbtModel, links: ForeignK
     );
 }
 
-/** Returns the column name for a dbt entity: `customer_id`, not `customer`, if it is primary or foreign. */
+/** Returns the column name for a dbt entity: for a primary or foreign one, the physical name, such as `customer_id`. */
 function keyName(kind: string, name: string, physical: string): string {
   return kind === 'primary' || kind === 'foreign' ? physical : name;
 }
@@ -294,7 +294,7 @@ function addDimension(element: ModelElement, model: DbtModel): void {
   part.lose('label', 'the label of a dimension has no counterpart');
 }
 
-/** Returns the column of a dimension: the one already exposed under the same name, or a new one. */
+/** Returns the column of a dimension: the column already exposed under the same name, or a new one. */
 function dimensionColumn(
   { name, part, description }: ModelElement,
   physical: string,
@@ -354,7 +354,7 @@ function settleTime(model: DbtModel, defaults: SourceMapping | null): void {
   else entity.time = column.name;
 }
 
-/** Reports the primary key in `models:` if it differs from the entity's, and marks `models:` as used. */
+/** Reports the primary key of the entry in `models:` if it differs from the entity's, and marks the entry as used. */
 function settleInfo({ entity, info }: DbtModel): void {
   if (info === null) return;
   info.used = true;

@@ -84,7 +84,7 @@ export function readProject(files: readonly SourceFile[]): DbtProject {
   return { models, semanticModels, nested, metrics };
 }
 
-/** False if the `config` of `part` disables it, which is reported. A template there counts as enabled. */
+/** Returns false and reports `part` as lost if its `config` disables it. A template there counts as enabled. */
 function isEnabled(part: SourceMapping): boolean {
   const { config } = part.members;
   if (!isObject(config) || config['enabled'] !== false) return true;
@@ -144,7 +144,7 @@ function readColumn(
   return [{ type, notNull, description: descriptionOf(part), part }, isKey];
 }
 
-/** Returns the model type for a declared type; null if unknown. Lengths as in `varchar(20)` are dropped. */
+/** Returns the manifest type for a declared type; null if unknown. Lengths as in `varchar(20)` are dropped. */
 function columnType(written: string): TypeName | null {
   return typeNamed(written.replace(/\s*\([\d\s,]*\)/, ''));
 }

@@ -12,17 +12,17 @@ export interface ModelElement {
   /** Name of the column, if the expression is a single column; null if the element is computed. */
   readonly physical: string | null;
   readonly description: string | null;
-  /** Grain of a time, and the key that declares it; null if no grain is declared. */
+  /** Grain of a time dimension and the key that declares it; null if no grain is declared. */
   readonly grain: { readonly text: string; readonly part: SourceMapping; readonly key: string } | null;
-  /** The part that may have `validity_params`. */
+  /** The mapping that may contain `validity_params`; null if the element has no such mapping. */
   readonly validity: SourceMapping | null;
-  /** The mapping that declares the element; for the short form `dimension: time`, the column. */
+  /** The mapping that declares the element; for the short form `dimension: time`, the mapping of the column. */
   readonly part: SourceMapping;
   /** Key of `part` that holds the type. */
   readonly kindKey: 'type' | 'entity' | 'dimension';
 }
 
-/** Reports an element as lost. If it is one key of a column, only that key is reported. */
+/** Reports an element as lost. If a single key of a column declares the element, only that key is reported. */
 export function loseElement({ part, kindKey }: ModelElement, reason: string): void {
   if (kindKey === 'type') part.loseAll(reason);
   else part.lose(kindKey, reason);
@@ -145,7 +145,7 @@ export interface ModelColumn {
   readonly part: SourceMapping;
 }
 
-/** A semantic model that is declared inside its model, as dbt 1.12 and Fusion write it. */
+/** A semantic model that is declared inside its dbt model, the form used by dbt 1.12 and Fusion. */
 export interface NestedModel {
   readonly part: SourceMapping;
   /** Name of the semantic model; by default, the name of the model. */
@@ -160,7 +160,7 @@ interface ModelElements {
   readonly dimensions: readonly ModelElement[];
 }
 
-/** Returns the semantic model of a dbt model; if none is enabled, reports the keys that need one as lost. */
+/** Returns the semantic model of a dbt model. If none is enabled, reports the keys that need one and returns null. */
 export function nestedModel(part: SourceMapping, info: ModelInfo): NestedModel | null {
   const stated = part.isFlag('semantic_model') ? null : part.child('semantic_model');
   const enabled =

@@ -232,7 +232,7 @@ function addField(part: SourceMapping, entity: EntityDraft, draft: ImportDraft):
   return isTime ? column.value.name : null;
 }
 
-/** Reports a field as lost, so that its name is not taken for a column of the table. */
+/** Reports a field as lost, and records its name so that it is not taken for a column of the table. */
 function loseField(part: SourceMapping, name: string, entity: EntityDraft, reason: string): null {
   entity.lost.add(name.toLowerCase());
   return part.loseAll(reason);
@@ -281,13 +281,13 @@ function uniqueKeys(part: SourceMapping): readonly (readonly string[])[] {
   return keys.filter((k) => k.length > 0);
 }
 
-/** Returns the column for a key, named either by the field or by the table's column. @throws NoMapping */
+/** Returns the entity's column for a key column, which is named by its field or its table column. @throws NoMapping */
 function keyColumn(name: string, entity: EntityDraft, part: SourceMapping): string {
   const known = entity.column(name) ?? entity.physical(name);
   return (known ?? entity.expose(name, part.place, `a key of \`${entity.name}\``)).name;
 }
 
-/** Writes a field as SQL for an expression over the dataset's rows. @throws NoMapping */
+/** Returns SQL for a field, for use in an expression over the dataset's rows. @throws NoMapping */
 function fieldText(field: string, entity: EntityDraft, part: SourceMapping, what: string): string {
   return columnText(field, { entity, first: 'field', place: part.place, what });
 }
@@ -372,7 +372,7 @@ function simple(
   return { entity: owner.entity.name, expression };
 }
 
-/** Converts an expression over several datasets to a derived metric; each aggregate becomes a metric. */
+/** Converts an expression over several datasets to a derived metric. Each aggregate in it becomes a separate metric. */
 function derived(
   name: string,
   node: Node,

@@ -65,7 +65,7 @@ interface OssieExtension {
   readonly data: string;
 }
 
-/** Model types for the portable types of the format. */
+/** Manifest types by portable type of the format. */
 export const DATATYPES: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
   ['String', 'text'],
   ['Integer', 'int8'],
@@ -85,7 +85,7 @@ const PORTABLE: ReadonlyMap<string, string> = new Map([
   ['float4', 'Float'],
 ]);
 
-/** Returns the portable type for a model type; `Opaque` if the format has none. */
+/** Returns the portable type for a manifest type; `Opaque` if the format has none. */
 export function datatypeOf(type: TypeName): string {
   return PORTABLE.get(type) ?? 'Opaque';
 }

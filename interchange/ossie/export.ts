@@ -30,7 +30,7 @@ import {
 
 const VERSION = '0.2.0.dev0';
 
-/** A construct that the core of the format cannot express; `path` points into the manifest. */
+/** A construct that the core of the format (without extensions) cannot express; `path` points into the manifest. */
 interface ExportGap {
   readonly path: Path;
   readonly kind: LossKind;
@@ -228,7 +228,7 @@ function metricOf(
 /** Maximum length of an expression in UTF-16 code units; inlining nested metrics can make it long. */
 const LONGEST = 4000;
 
-/** Expression of a metric; `differs` says how its meaning may differ elsewhere, null if it does not. */
+/** Expression of a metric; `differs` says how its meaning may differ in other tools, null if it does not. */
 interface MetricText {
   readonly text: string;
   readonly differs: string | null;
@@ -316,7 +316,7 @@ function simpleText(
   };
   const names = { column };
   const condition = filters.map((f) => `(${print(parseExpression(f), names)})`).join(' and ');
-  // `count(*)` becomes a count of the key, which names the dataset.
+  // `count(*)` is written as a count of the key, whose qualified name identifies the dataset.
   const row = field(document.entities[entity]?.primary_key?.[0] ?? '');
   const call = (node: Extract<Node, { FuncCall: unknown }>): string | null => {
     if (!isAggregate(node)) return null;

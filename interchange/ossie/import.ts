@@ -119,7 +119,7 @@ function findUnchanged(model: SourceMapping, carried: EmbeddedModel): UnchangedP
   const paths = new Set<string>();
   let all = model.members['name'] === before.name;
   const compare = (kind: CoreSection, keep: (item: CoreItem) => boolean): ReadonlySet<string> => {
-    // Both are lists of objects with a name: one was just exported, the other was checked when it was read.
+    // Both lists contain objects with a name: `old` was just exported, and `now` was checked when it was read.
     const old = new Map(((before[kind] ?? []) as readonly unknown[]).map((o) => [(o as CoreItem).name, o]));
     const now = (model.members[kind] ?? []) as readonly CoreItem[];
     const same = new Set<string>();
@@ -141,7 +141,7 @@ function findUnchanged(model: SourceMapping, carried: EmbeddedModel): UnchangedP
   return { datasets, relationships, metrics, paths, all };
 }
 
-/** Returns plain JSON to compare: without other vendors' extensions, nulls and empty lists. */
+/** Returns a copy of a JSON value for comparison, without other vendors' extensions, nulls and empty lists. */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable);
   if (typeof value !== 'object' || value === null) return value;
@@ -276,7 +276,7 @@ function picked<T extends object, K extends keyof T>(from: T, keys: readonly K[]
   return out;
 }
 
-/** True if a term of the extension refers to something unchanged, such as any facet. */
+/** True if a term of the extension means an unchanged object. Facets occur only in the extension, so never change. */
 function meansTheSame(term: string, { manifest }: EmbeddedModel, same: UnchangedParts): boolean {
   const meant = manifest.lexicon.get(term);
   if (meant === undefined) return false;
@@ -342,7 +342,7 @@ function readEmbeddedModel(model: SourceMapping): EmbeddedModel | null {
 
 const DEEPEST = 32;
 
-/** Converts a JSON value to the form used in manifests, without prototypes and with a maximum depth. */
+/** Copies a JSON value for use in a manifest: without prototypes, and with null for values nested too deeply. */
 function plain(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return depth > DEEPEST ? null : value;
   if (Array.isArray(value)) return value.map((v) => plain(v, depth + 1));

@@ -63,7 +63,7 @@ export async function exchange(
   return Object.freeze({ identity, by: party.by, mint: () => signToken(identity, parts.key()) });
 }
 
-/** Creates an identity, valid for 300 s or until the party's token ends. @throws QueryError E3001 if it has ended */
+/** Creates an identity, valid for 300 s or until the party's token ends. @throws QueryError E3001 if that has ended */
 function identityOf(
   party: ExchangeParty,
   roles: readonly string[],
@@ -306,7 +306,7 @@ function delegate(subject: ExchangeParty, actor: ExchangeParty): ExchangeParty {
   });
 }
 
-/** Returns the claims of the subject. A purpose must be allowed by both tokens. */
+/** Returns the subject's claims, with only the purposes that both tokens allow. A token without purposes allows all. */
 function claimsOfBoth(subject: ClaimValues, actor: ClaimValues): ClaimValues {
   const [mine, theirs] = [subject.get(PURPOSE_CLAIM), actor.get(PURPOSE_CLAIM)];
   if (theirs === undefined) return subject;

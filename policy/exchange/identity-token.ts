@@ -8,7 +8,7 @@ import { type ExchangeFault, refuseExchange } from './refusal.js';
 
 /** An OIDC provider. */
 export interface IdentityIssuer {
-  /** The values of `iss` in its tokens; rules of the policy use the first one. */
+  /** The accepted values of `iss`; rules of the policy name the issuer by the first one. */
   readonly issuers: readonly string[];
   /** The names of this service; an access token must name one of them. */
   readonly audiences: readonly string[];
@@ -37,7 +37,7 @@ export interface IssuerClaims {
 /** The token types for access tokens (RFC 9068); OIDC defines none for ID tokens. */
 const ACCESS_TYPES: readonly unknown[] = ['at+jwt', 'application/at+jwt'];
 const PLAIN_TYPES: readonly unknown[] = [undefined, 'JWT', 'jwt'];
-/** Claims that only ID tokens have (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
+/** Claims that only ID tokens have (OpenID Connect Core 1.0, sections 2 and 3.3.2.11). */
 const ID_CLAIMS = ['nonce', 'at_hash', 'c_hash'] as const;
 const MAX_AUDIENCES = 64;
 
@@ -88,7 +88,7 @@ function checkAudience(
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length > MAX_AUDIENCES || !list.every(isName)) refuseExchange('audience');
   if (!wanted.some((name) => list.includes(name))) refuseExchange('audience');
-  // OpenID Connect Core 1.0, 3.1.3.7: `azp` is required if there are several audiences.
+  // OpenID Connect Core 1.0, section 3.1.3.7: `azp` is required if there are several audiences.
   const party = claims.get('azp');
   if (kind !== 'id_token' || (party === undefined && list.length === 1)) return;
   if (!clients.some((client) => client === party)) refuseExchange('party');

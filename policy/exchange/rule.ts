@@ -17,7 +17,7 @@ import { isName } from '../tokens/token-fault.js';
 import type { IssuerClaims } from './identity-token.js';
 import { refuseExchange } from './refusal.js';
 
-/** The longest list of values read from a claim; longer lists are ignored. */
+/** Maximum number of values in a claim; a claim with a longer list counts as invalid. */
 const MAX_VALUES = 256;
 
 /** Looks up a claim by name, or by JSON pointer if `path` begins with `/` (`/realm_access/roles`). */
@@ -76,7 +76,7 @@ export interface ExchangeRule {
   takes(claims: IssuerClaims): boolean;
   /** Returns the subject; null if the claims yield no valid name. */
   subjectOf(claims: IssuerClaims): string | null;
-  /** Returns the subject's roles and attributes. @throws QueryError E3001 if one does not fit its type in filters */
+  /** Returns the subject's roles and attributes. @throws QueryError E3001 if a value has the wrong type for filters */
   memberOf(claims: IssuerClaims): ExchangedMember;
 }
 
@@ -210,7 +210,11 @@ function isSource(
   return typeof source === 'object' && !Array.isArray(source);
 }
 
-/** Reads the attributes that the rule takes from claims. An attribute without a valid claim is left out. */
+/**
+ * Reads the attributes that the rule takes from claims. An attribute without a valid claim is left out.
+ *
+ * @throws QueryError E3001 if a value does not fit the type that filters require
+ */
 function said(
   attributes: AttributeRules,
   claims: JsonObject,

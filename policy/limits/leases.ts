@@ -1,6 +1,6 @@
 import { ALLOWED, type LimitResult, refusal } from './window.js';
 
-/** Quota of one key that a process may use without asking. 0 tokens: all quota is used up until the window ends. */
+/** Quota of a key that a process may use without asking again. 0 tokens: no quota is left until the window ends. */
 export interface Lease {
   readonly tokens: number;
   /** The end of the window, by the clock of `monotonicMs`. */
@@ -30,9 +30,9 @@ const WINDOW_MS = 1_000;
 const SURPLUS = 'surplus';
 
 /**
- * Enforces a limit across several processes. Quota is leased in batches and reclaimed when another process runs out,
- * so together they never exceed the limit in one window, and no request is refused while another process has unused
- * quota. Quota leased to a process that dies counts as used.
+ * Enforces a limit across several processes. Quota is leased in batches and reclaimed when another process runs out, so
+ * that the processes together never exceed the limit in one window, and no request is refused while another process has
+ * unused quota. Quota leased to a process that dies counts as used.
  */
 export class LeaseBook {
   perWindow: number;
@@ -163,7 +163,7 @@ export class LeasedCounter {
     return unused;
   }
 
-  /** The result from the current lease; null if another lease must be requested. */
+  /** Returns the result from the current lease; null if another lease must be requested. */
   #known(key: string): LimitResult | null {
     if (this.takeIfLeft(key)) return ALLOWED;
     const lease = this.#leases.get(key);

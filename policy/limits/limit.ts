@@ -36,7 +36,7 @@ export interface Limiter {
   takeAddress(address: string): LimitResult | Promise<LimitResult>;
   /** Quotas of the policy: on rows, bytes, time and other units, and those with windows longer than a second. */
   readonly quotas: Quotas;
-  /** The different entities that callers have been shown. */
+  /** Sets of the distinct entities shown to callers, for limits on their number. */
   readonly entities: EntitySets;
   /** Limits on password guessing. */
   readonly guesses: PasswordGuesses;
@@ -96,7 +96,7 @@ function localSets(book: EntitySetBook): EntitySets {
   return Object.freeze({ add: async (additions: readonly SetAddition[]) => book.add(additions) });
 }
 
-/** A counter shared by several processes: one of the buckets, or addresses. */
+/** A counter shared by several processes: a bucket, or `address`, which counts unauthenticated requests by address. */
 export type LimitCounter = LimitBucket | 'address';
 
 export const LIMIT_COUNTERS: readonly LimitCounter[] = Object.freeze([...LIMIT_BUCKETS, 'address']);
@@ -111,7 +111,7 @@ export interface LimitShare {
   addEntities(additions: readonly SetAddition[]): Promise<SetResult>;
   /** The number of processes that count together; null while unknown. */
   peers(): number | null;
-  /** Announces new limits. */
+  /** Passes new limits to the process that counts. */
   limits(limits: RateLimits): void;
   readonly guesses: PasswordGuesses;
 }

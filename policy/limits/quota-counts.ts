@@ -6,11 +6,11 @@ import type { Quota, QuotaUnit } from './quotas.js';
 export interface Charge {
   readonly key: string;
   readonly windowMs: number;
-  /** The amount; 0 only queries the count. */
+  /** The amount; 0 only queries the count, and starts a window if none is current. */
   readonly amount: number;
 }
 
-/** The current use of a quota, or size of a set, and the time that its window has left. */
+/** The current use of a quota or size of a set, and the remaining time of its window. */
 export interface QuotaCount {
   readonly used: number;
   /** The remaining time of the window, in ms. */
@@ -43,7 +43,7 @@ interface QuotaWindow {
   used: number;
 }
 
-/** Sums of charges in fixed windows that begin with the first charge. */
+/** Sums of charges by key in fixed windows. A window begins with the first charge or query of its key. */
 export class QuotaBook {
   readonly #now: () => number;
   readonly #maxKeys: number;
@@ -93,7 +93,7 @@ function leaves({ unit, most }: Quota, used: number): boolean {
 
 const ALLOWED: QuotaResult = Object.freeze({ ok: true });
 
-/** Checks `quotas` against their counts, which `stateOf` returns. */
+/** Checks `quotas` against their current counts, which `stateOf` looks up. */
 export function judge(quotas: readonly Quota[], stateOf: (quota: Quota) => QuotaCount): QuotaResult {
   let longest: Extract<QuotaResult, { readonly ok: false }> | null = null;
   for (const quota of quotas) {
@@ -137,7 +137,7 @@ export interface SetResult {
   readonly counts: readonly QuotaCount[];
 }
 
-/** Sets of the different entities that callers have been shown, each for a window from its first member. */
+/** Sets of the distinct entities shown to callers. A set lasts for one window, which begins with its first member. */
 export interface EntitySets {
   /**
    * Adds members to all sets, or to none.

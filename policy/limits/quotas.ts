@@ -41,7 +41,10 @@ export interface QuotaRule extends Pick<Quota, 'unit' | 'most' | 'windowMs' | 'e
   readonly role: string | null;
   /** Counts each subject, or each chain of subjects, separately; null: all together. */
   readonly each: 'subject' | 'chain' | null;
-  /** Entities and labels as in the policy, so that counts survive when another entity gets a label; may be empty. */
+  /**
+   * The entities and labels as written in the policy; empty for other units. The count's key contains this text, so
+   * that counts survive when another entity gets a label.
+   */
   readonly declared: string;
 }
 

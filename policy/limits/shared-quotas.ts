@@ -38,7 +38,10 @@ const NOTHING_KNOWN: Omit<SharedCount, 'windowMs'> = {
 
 /** The age in ms after which a count is refreshed before the next request. */
 const FRESH_MS = 1_000;
-/** Each request refreshes a quota of which less is left than this part, this amount or the use in so many reports. */
+/**
+ * Each request refreshes a quota once no more is left of it than the largest of these: a part of the quota, a fixed
+ * amount, or the increase over a number of reports.
+ */
 const NEAR_END = { part: 0.02, amount: 10, reports: 3 };
 /** The time in ms after a failure during which requests do not wait for the shared counts. */
 const REST_MS = 1_000;
@@ -124,7 +127,10 @@ export class SharedQuotas implements Quotas {
     return known.used + known.unsent * (isAlone ? Math.max(1, this.#options.peers()) : 1);
   }
 
-  /** True if no refresh is needed. @param began time of the request; near its end, a quota is refreshed after that */
+  /**
+   * True if no count needs a refresh. Near the end of a quota, its count must have been reported after `began`, the
+   * time of the request.
+   */
   #isFresh(quotas: readonly Quota[], began: number): boolean {
     const now = this.#now();
     if (now - this.#failedAt < REST_MS) return true; // unreachable: do not wait
@@ -138,7 +144,7 @@ export class SharedQuotas implements Quotas {
     });
   }
 
-  /** Refreshes the counts of `quotas` until they are fresh or unreachable. */
+  /** Refreshes the counts of `quotas` until they are fresh or unreachable, at most `TRIES` times. */
   async #ask(quotas: readonly Quota[], began: number): Promise<void> {
     for (let tries = 0; tries < TRIES && !this.#isFresh(quotas, began); tries++) {
       for (const quota of quotas) this.#due.add(this.#of(quota).key);
@@ -217,7 +223,7 @@ export class SharedQuotas implements Quotas {
     return { key, known };
   }
 
-  /** Forgets least recently used counts with nothing to report, once there are too many. */
+  /** Once there are too many counts, forgets up to four of the least recently used ones that have nothing to report. */
   #forget(): void {
     if (this.#known.size < MAX_KEYS) return;
     let most = 4;

@@ -18,7 +18,7 @@ interface WindowCount {
 
 /**
  * Counts uses per key in fixed windows of `seconds`, each starting with the key's first use. Beyond `maxKeys` active
- * keys, all others share one count, which bounds memory.
+ * keys, all further keys share one count, which bounds memory.
  */
 export class WindowCounter {
   /** Maximum number of uses per key and window. */

@@ -14,7 +14,7 @@ export interface Counterexample {
   readonly callers: readonly CounterexampleCaller[];
   /** Keys of the grant conditions that hold. */
   readonly conditions: readonly string[];
-  /** Parts that the solver treats as unknown and on which the result depends, such as `the function lower`. */
+  /** Parts of predicates that are unknown to the solver and affect the result, such as `the function lower`. */
   readonly unknowns: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export interface CounterexampleCaller extends Pick<ObligationCaller, 'roles' | '
 
 type AttributeValues = 'any' | readonly string[];
 
-/** Converts a solver's model to a counterexample; null if the database cannot hold its values. */
+/** Converts a solver's model to a counterexample; null if some of its values cannot be written for Postgres. */
 export function counterexampleOf(obligation: Obligation, model: SolverModel): Counterexample | null {
   const { relation, encoders, callers, parts } = obligation;
   const part = parts.find((p) => model.holds(p.formula));
@@ -101,7 +101,7 @@ function sampleOf(type: TypeName, stored: string | undefined): string | null {
   return isArray(type) || stored !== undefined ? null : typeRow(type).example;
 }
 
-/** Returns the text of a column's value, null for NULL; undefined if the database cannot hold the value. */
+/** Returns the text of a column's value, null for NULL; undefined if the value cannot be written (see `valueText`). */
 export function columnValue(
   { type, isNull, value, rank }: RowVariable,
   model: SolverModel,
@@ -116,7 +116,7 @@ export function columnValue(
 
 const RANKS: Readonly<Record<string, string>> = { '-1': '-infinity', '1': 'infinity', '2': 'NaN' };
 
-/** Formats a value as Postgres does; undefined if Postgres cannot represent it. */
+/** Formats a value as Postgres does; undefined if it cannot be written, such as a date outside the years 1 to 9999. */
 function valueText(value: ModelValue, type: TypeName): string | undefined {
   if (typeof value === 'boolean') return String(value);
   switch (type) {
@@ -172,8 +172,9 @@ function decimalText(value: string): string | undefined {
 }
 
 /**
- * Returns the attributes of a caller; null if a value cannot be written as text. An attribute whose values do not
- * matter gets a value that no earlier caller has, since claims compare callers with different values.
+ * Returns the attributes of a caller; null if a value cannot be written as text or no unused value is left. An
+ * attribute that matches none of the compared values gets a value that no earlier caller has, since claims compare
+ * callers with different values.
  */
 function attributesOf(
   encoder: Encoder,

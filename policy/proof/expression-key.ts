@@ -1,8 +1,9 @@
 import { type Expr, fingerprint } from 'osl-compiler';
 
 /**
- * Returns a key that is equal for equal expressions, even if another translation than the compiler's has read one of
- * them. Casts that keep the value are left out. Other kinds of expressions get the compiler's fingerprint.
+ * Returns a key that is equal for equal expressions, whether the compiler or another translation, such as that of
+ * row-security policies, produced them. Casts that keep the value are left out. Other kinds of expressions get the
+ * compiler's fingerprint.
  */
 export function expressionKey(expr: Expr): string {
   switch (expr.kind) {
@@ -59,7 +60,7 @@ export function operationKey(operator: string, left: string, right: string): str
 
 const TEXTUAL: ReadonlySet<string> = new Set(['text', 'bpchar']);
 
-/** @param from type of the argument; null if unknown */
+/** Returns the key of a cast; `key` if the cast keeps the value. @param from type of the argument; null if unknown */
 export function castKey(key: string, from: string | null, to: string): string {
   if (from === to || (from !== null && TEXTUAL.has(from) && to === 'text')) return key;
   return applicationKey(`cast ${to}`, [key]);

@@ -81,7 +81,7 @@ export function less(a: Formula, b: Formula): Formula {
   return operation('<', 'Bool', ofOneSort(a, b));
 }
 
-/** True if `a` comes before `b` in the order of code points. */
+/** Returns a formula that is true if `a` comes before `b` in code point order. */
 export function textLess(a: Formula, b: Formula): Formula {
   return operation('str.<', 'Bool', [a, b]);
 }

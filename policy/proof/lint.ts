@@ -6,7 +6,7 @@ import { and, type Formula, not, or, TRUE } from './formula.js';
 import { Encoder } from './values.js';
 import type { ProvenPolicy } from './views.js';
 
-/** Finds rules of a policy that have no effect. */
+/** A rule of a policy that has no effect, or a column that no role sees. */
 
 export interface PolicyFinding {
   readonly code: 'dead_grant' | 'empty_filter' | 'dead_deny' | 'unseen_column' | 'unused_mask';
@@ -96,7 +96,10 @@ function shows(g: PolicyGrant, { name, sensitivity }: Column, isClear: boolean):
   return g.columns.has(name) && (!isClear || sensitivity === null || g.unmask.has(sensitivity));
 }
 
-/** A column is unseen if each grant that covers it has a filter that no row satisfies, or belongs to a role that denies it. */
+/**
+ * Finds the columns that no role sees, on relations with grants. Each grant that covers such a column has a filter that
+ * no row satisfies, or belongs to a role that denies the column.
+ */
 function* unseenColumns(
   { snapshot, catalog }: ProvenPolicy,
   faults: ReadonlyMap<PolicyGrant, GrantFault>,

@@ -1,6 +1,6 @@
 import type { TypeName } from 'osl-compiler';
 
-/** Converts literals of numbers, dates and times to the solver's numbers. */
+/** Least and greatest values of types without infinity and NaN; a time is in microseconds since midnight. */
 
 const RANGES: Readonly<Partial<Record<TypeName, { readonly least: string; readonly most: string }>>> = {
   int2: { least: '-32768', most: '32767' },
@@ -44,7 +44,10 @@ export function rankIn(literal: string, type: TypeName): string | null {
 
 const DAY_MS = 86_400_000;
 
-/** Converts a date to days since 1970, other types to microseconds (times: of the day); null if not in ISO notation. */
+/**
+ * Converts a date to days since 1970, a timestamp to microseconds since 1970, and a time to microseconds since
+ * midnight; null if the literal is not in ISO notation.
+ */
 export function momentOf(literal: string, type: TypeName): string | null {
   const [, day, time = '00:00:00', zone] =
     /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(literal) ??

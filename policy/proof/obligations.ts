@@ -79,7 +79,11 @@ class UnclearClaim extends Error {
   override readonly name = 'UnclearClaim';
 }
 
-/** @throws UnclearClaim if the claim names an unknown entity, column or role, or its predicate is invalid */
+/**
+ * Returns the obligations that a claim consists of.
+ *
+ * @throws UnclearClaim if the claim names an unknown entity, column or role, or its predicate is invalid
+ */
 export function obligationsOf(claim: Claim, policy: ProvenPolicy): readonly Obligation[] {
   switch (claim.kind) {
     case 'never':

@@ -56,7 +56,7 @@ export type Value =
 export interface RowVariable {
   readonly column: string;
   readonly type: TypeName;
-  /** Names of the variables for NULL, for the value (null for some types), and for the rank (null without infinity). */
+  /** Names of variables: true if NULL; value (null for unsupported types); rank (null for types without infinity). */
   readonly isNull: string;
   readonly value: string | null;
   readonly rank: string | null;
@@ -95,7 +95,7 @@ export class Encoder {
   readonly unknowns = new Map<string, string>();
   /** Row values that predicates compare with attributes of the caller. */
   readonly memberships: AttributeComparison[] = [];
-  /** All row values compared with attributes, including comparisons that other translations add by `compare`. */
+  /** All row values compared with attributes, even unknown ones and those that other translations `compare`. */
   readonly uses: { readonly attribute: string; readonly compared: ComparedValue }[] = [];
   /** Names of the caller's attributes, and keys of the conditions, in the formulas. */
   readonly attributes = new Set<string>();
@@ -123,7 +123,7 @@ export class Encoder {
     this.#key = key;
   }
 
-  /** A formula that is true if the row passes the filter. No row passes if the caller lacks an attribute in it. */
+  /** Returns a formula that is true if the row passes the filter: never if the caller lacks an attribute in it. */
   accepts(filter: Expr | null): Formula {
     if (filter === null) return TRUE;
     const has = [...attributesOf(filter)].map((name) => not(this.attribute(name, 'missing')));
@@ -268,7 +268,7 @@ export class Encoder {
     return { isTrue: and(...each.map((t) => t.isTrue)), isFalse: or(...each.map((t) => t.isFalse)) };
   }
 
-  /** Compares with an attribute: true if the attribute is `any`, false if it has no values, both even for NULL. */
+  /** Compares a value, even NULL, with an attribute: true if the attribute is `any`, false if it has no values. */
   #match({ attribute, arg }: AttributeMatch): Truth {
     const [any, empty] = [this.attribute(attribute, 'any'), this.attribute(attribute, 'empty')];
     const [isNull, among] = this.#among(arg, attribute);
@@ -381,7 +381,7 @@ export class Encoder {
     return isWider ? value : { kind: 'opaque', isNull: value.isNull };
   }
 
-  /** Encodes sums, differences, and products with a literal, or returns null. A result out of range is unknown. */
+  /** Encodes sums, differences, and products with a literal; otherwise null. A result out of range is unknown. */
   #arithmetic(expr: Extract<Expr, { readonly kind: 'operation' }>): Value | null {
     const { definition, left, right, type } = expr;
     const op = definition.name;

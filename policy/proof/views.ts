@@ -20,13 +20,13 @@ export interface View {
   readonly shown: ReadonlyMap<string, Formula>;
   /** By column, group rule and unmasked labels (JSON): true if the column may be aggregated under this rule. */
   readonly aggregated: ReadonlyMap<string, Formula>;
-  /** By the labels that a grant on a facet unmasks (JSON): true if such a grant shows passages, the rest redacted. */
+  /** By unmasked labels (a JSON list): true if a grant on a facet shows passages with all other labels redacted. */
   readonly versions: ReadonlyMap<string, Formula>;
   /** True if the passages of a facet may be sent to a language model. */
   readonly decoded: Formula;
 }
 
-/** Encodes what a caller with exactly these roles sees. Whether the conditions of a grant hold is a variable. */
+/** Encodes what a caller with exactly these roles sees. The conditions of a grant are represented by a variable. */
 export function viewOf(
   roles: readonly string[],
   { snapshot, catalog }: ProvenPolicy,

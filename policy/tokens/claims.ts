@@ -40,8 +40,8 @@ export interface Claims extends TokenValidity {
 }
 
 /**
- * Reads the payload of an actor token, version 2: every claim is typed, bounded and consistent with the others. Times
- * are checked by `checkTime`, not here. Throws E3001. Source: contract, Authentication 3.
+ * Reads the payload of an actor token, version 2, and checks the type and bounds of every claim and its consistency
+ * with the other claims. Times are checked by `checkTime`, not here. Throws E3001. Source: contract, Authentication 3.
  */
 export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
   if (payload.get('version') !== TOKEN_VERSION) refuse('version');

@@ -43,7 +43,7 @@ export interface KeyConfiguration {
 const MIN_SECRET_BYTES = 32;
 const MIN_MODULUS_BITS = 2_048;
 const MAX_KEYS = 16;
-/** Accepts the usual key ids: names, dates, base64 thumbprints, URNs. They are only compared. */
+/** Accepts the usual key ids: names, dates, base64 thumbprints, URNs. Key ids are only compared, never resolved. */
 const KEY_ID = /^(?!.*\.\.)[\w.+/=:~-]{1,128}$/;
 
 export function isKeyId(value: unknown): value is string {

@@ -53,7 +53,7 @@ export function refuseAlgorithm(accepted: readonly string[]): never {
   });
 }
 
-/** Refuses a token, always with E3001; it never falls back to anonymous access. */
+/** Refuses a token, always with E3001. A refused token never falls back to anonymous access. */
 export function refuse(fault: TokenFault): never {
   throw queryError('invalidToken', { reason: TOKEN_FAULTS[fault] });
 }

@@ -8,9 +8,7 @@ import { PACKAGE_ROOT } from './package-root.js';
 
 /** Ajv options and custom keywords shared by a family of schemas. */
 export interface Dialect {
-  /**
-   * Part of the file names of compiled validators. The source text of `keywords` is not, since a bundler changes it.
-   */
+  /** Part of the file names of compiled validators. The source of `keywords` is not, since a bundler changes it. */
   readonly name: string;
   readonly options: Options;
   readonly keywords: (ajv: typeof import('ajv')) => readonly CodeKeywordDefinition[];
@@ -50,7 +48,7 @@ function compilerOf({ options, keywords }: Dialect, more: Options): Ajv {
   return new ajv.Ajv({ ...options, ...more, keywords: [...keywords(ajv)] });
 }
 
-/** INVARIANT: the name is a hash of the schema and its dialect, so a file found under it checks this schema. */
+/** INVARIANT: the name is a hash of the schema and its dialect, so a file of this name validates this schema. */
 function fileOf(schema: AnySchemaObject, { name, options }: Dialect): string {
   const { version } = require('ajv/package.json') as { version: string };
   const hash = createHash('sha256').update(JSON.stringify([version, name, options, schema]));

@@ -6,7 +6,7 @@ export interface Network {
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** Parses `10.0.0.0/8`, `fd00::/8` or a single address; null for anything else. */
+/** Parses a network such as `10.0.0.0/8` or `fd00::/8`, or a single address; null for any other text. */
 export function networkOf(text: string): Network | null {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const version = isIP(address);

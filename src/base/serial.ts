@@ -28,8 +28,8 @@ export async function within<T>(work: Promise<T>, ms: number): Promise<T> {
 }
 
 /**
- * Starts `work` every `everyMs`, but skips a start while the previous run continues. Returns a function that stops
- * this.
+ * Starts `work` every `everyMs`, but skips a start while the previous run continues. Returns a function that stops the
+ * repetition.
  */
 export function repeat(everyMs: number, work: (isStopped: () => boolean) => Promise<void>): () => void {
   let running = false;

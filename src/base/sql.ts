@@ -10,7 +10,7 @@ export class Sql {
   readonly #text: string;
 
   private constructor(text: string, key: symbol) {
-    // INVARIANT: a cast can forge the type, but not the key and the private field.
+    // INVARIANT: a cast can forge the type, but neither the key nor the private field.
     if (key !== KEY) throw new InternalError('SQL of an unknown maker');
     this.#text = text;
     Object.freeze(this);

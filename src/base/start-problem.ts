@@ -11,7 +11,7 @@ export class InUse extends Error {
   override readonly name = 'InUse';
 }
 
-/** Reads a file that the operator named. @param what its purpose, for messages @throws StartProblem */
+/** Reads a file that the operator named. @param what purpose of the file, for messages @throws StartProblem */
 export function readText(file: string, what: string): string {
   try {
     return readFileSync(file, 'utf8');

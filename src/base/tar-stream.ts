@@ -21,7 +21,7 @@ export class TarWriter {
     return this.#at;
   }
 
-  /** Removes everything after `position`, to write an entry again. */
+  /** Removes everything after `position`, so that an entry can be written again. */
   async rewind(position: number): Promise<void> {
     await this.#file.truncate(position);
     this.#at = position;
@@ -76,7 +76,7 @@ export interface TarPart {
   readonly path: string;
   readonly kind: 'file' | 'directory';
   readonly size: number;
-  /** The contents: read them to the end before requesting the next entry, or not at all. */
+  /** The contents. Read them to the end before requesting the next entry, or do not read them at all. */
   bytes(): AsyncGenerator<Buffer, void, void>;
 }
 
@@ -152,7 +152,7 @@ function header(path: string, size: number, kind: '0' | '5'): Buffer {
   return block;
 }
 
-/** Splits a long path at a slash: at most 155 bytes before it, 100 after. */
+/** Splits a long path at a slash, with at most 155 bytes before the slash and 100 after it. */
 function split(path: string): readonly [prefix: string, name: string] {
   if (Buffer.byteLength(path) <= 100) return ['', path];
   for (let at = path.indexOf('/'); at > 0; at = path.indexOf('/', at + 1)) {

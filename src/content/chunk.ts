@@ -26,7 +26,7 @@ const BREAKS: readonly RegExp[] = [
   /\s/g,
 ];
 
-/** Minimum fill ratio of a chunk that ends at a break, unless all breaks in the window come earlier. */
+/** Minimum fill ratio of a chunk that ends at a break. It does not apply if all breaks in the window come earlier. */
 const LEAST_FILL = 0.5;
 
 /**
@@ -74,7 +74,7 @@ function pagesOf(text: string): readonly TextSpan[] {
   });
 }
 
-/** Sections that begin at headings. Lines in code blocks that look like headings are ignored. */
+/** Returns the sections, which begin at headings. Lines in code blocks that look like headings are ignored. */
 function sectionsOf(text: string): readonly TextSpan[] {
   const sections: TextSpan[] = [];
   let [start, at, fence] = [0, 0, ''];
@@ -195,8 +195,8 @@ function isSpace(text: string, at: number): boolean {
 }
 
 /**
- * Converts UTF-16 offsets in a text to code points, the unit of citations, which `substr` in Postgres and slices in
- * Python also use. If the `start`s are ascending, one pass over the text is enough.
+ * Converts UTF-16 offsets in a text to code point offsets, which citations use, as do `substr` in Postgres and slices
+ * in Python. Offsets in ascending order are converted without rescanning the text from its start.
  */
 export class CodePoints {
   readonly #text: string;

@@ -7,11 +7,11 @@ export interface HttpEndpoint {
   readonly url: string;
   /** Environment variable that holds the API key; null if the server needs none. */
   readonly keyEnv: string | null;
-  /** Time limit per attempt. Default: 30,000. */
+  /** Time limit per attempt, in ms. Default: 30,000. */
   readonly timeoutMs?: number;
   /** Number of retries after a 429, a 5xx or a broken connection. Default: 3. */
   readonly retries?: number;
-  /** First pause before a retry; it doubles each time, and half of it is random. Default: 250. */
+  /** First pause before a retry, in ms. The pause doubles each time, and half of it is random. Default: 250. */
   readonly backoffMs?: number;
 }
 

@@ -8,7 +8,7 @@ import type { UpstreamSession } from './upstream-session.js';
 
 export interface RunnerOptions extends ExecutionRules {
   readonly servers: QueryServers;
-  /** Puts a session into its governed state, such as its unprivileged role; returns null if it is already there. */
+  /** Puts a session into its governed state, such as its unprivileged role; returns null if it already is governed. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
 
@@ -111,7 +111,7 @@ export class Runner implements ExecutionHost<Execution> {
     this.#runOnPrimary(execution);
   }
 
-  /** Reruns the statement on the primary if the standby is down; otherwise somebody ended the session, and it fails. */
+  /** Reruns the statement on the primary if the standby is down. Otherwise the session was ended, and the run fails. */
   async #runIfDown(execution: Execution): Promise<void> {
     if (await this.servers.isDown(chosenBy(execution).server)) this.#runOnPrimary(execution);
     else execution.failLost();

@@ -2,7 +2,7 @@ import type { FrontendEncoder } from './protocol/encoder.js';
 import type { BoundValue, PlanMode, StatementSettings } from './statement.js';
 import type { PreparedStatements, PreparedUpstream } from './upstream-session.js';
 
-/** Session settings of the governed engine, besides timeouts. */
+/** Session settings of the governed engine, apart from timeouts. */
 const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   ['default_transaction_read_only', 'on'],
   ['search_path', 'pg_catalog, pg_temp'],
@@ -33,7 +33,7 @@ export interface Timeouts {
   readonly idleInTransactionMs: number;
 }
 
-/** The statements that set up a governed session. */
+/** Returns the statements that set up a governed session. */
 export function governedSettings(timeouts: Timeouts, planMode: PlanMode = 'force_custom_plan'): string {
   return [
     ...GOVERNED.map(([name, value]) => set(name, value)),
@@ -56,7 +56,7 @@ function set(name: string, value: string): string {
  */
 export type SettingForm = 'function' | 'command';
 
-/** Statements sent before the caller's: the number of their CommandComplete messages, and the prepared statement. */
+/** Statements sent before the caller's: their number of CommandComplete messages, and the prepared statement. */
 export interface SentPreamble {
   readonly completions: number;
   readonly sql: string;

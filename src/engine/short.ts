@@ -21,9 +21,9 @@ export interface ShortAnswer {
 }
 
 /**
- * The statement of a governed plan, for runs while it is known to be short. Runs of many callers are pipelined on
- * shared sessions, without a promise, timer or signal for each run. A shared session cannot be cancelled; it has a
- * small statement timeout, after which the outcome is `unanswered`.
+ * Runs the statement of a governed plan while it is known to be short. Runs of many callers are pipelined on shared
+ * sessions, without a promise, timer or signal for each run. A shared session cannot be cancelled; it has a small
+ * statement timeout, after which the outcome is `unanswered`.
  */
 export interface ShortStatement {
   /**
@@ -36,8 +36,8 @@ export interface ShortStatement {
   /** True if `isReady` may return true: a shared session with one of the servers has prepared the statement. */
   isReadySomewhere(): boolean;
   /**
-   * Sends a run after `isReady` has returned true; values are for the plan's slots, in the order of `emit`. Returns the
-   * standby that will answer; null for the primary.
+   * Sends a run after `isReady` has returned true. `values` holds the plan's slot values, in the order of `emit`.
+   * Returns the standby that will answer; null for the primary.
    */
   begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): StandbySource | null;
 }
@@ -170,7 +170,7 @@ export class ShortRun implements SessionJob {
     else this.#fail(sending, error);
   }
 
-  /** Handles an error; if the statement itself is at fault, the slow path explains it. */
+  /** Handles an error. If the statement itself is at fault, the slow path runs it again to find the cause. */
   #fail(sending: SharedExecution, error: UpstreamError): void {
     const { host, statement } = sending;
     const told = executionError(error, host.errors, statement);
@@ -182,7 +182,7 @@ export class ShortRun implements SessionJob {
     this.#answer?.failed(told);
   }
 
-  /** Handles the loss of the session. Nothing was delivered, so the slow path takes over, unless the run caused it. */
+  /** Handles a lost session. Nothing was delivered, so the slow path takes over, unless the run caused the loss. */
   lost(cause?: unknown): void {
     const sending = this.#sending;
     this.#sending = null;

@@ -101,7 +101,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
     const reads = level === 'SERIALIZABLE' ? null : standby;
     const chosen = servers.choose(reads);
     if (chosen.asOf !== null) {
-      const session = await sessionOf(chosen.server, subject).catch(() => null); // the primary is asked instead
+      const session = await sessionOf(chosen.server, subject).catch(() => null); // on failure, the primary is used
       this.#chosen = session === null ? null : servers.recheck(chosen, reads);
       if (session !== null && this.#chosen?.server === chosen.server) return session;
       if (session !== null) chosen.server.pool.release(session);

@@ -21,15 +21,15 @@ export interface StandbySource {
 export interface StandbyReads {
   /** Everything that was committed before this time must be in an answer of `server`; Infinity if it may not answer. */
   notBeforeOn(server: ReadServer): number;
-  /** Notes that a statement will run on `server`, which has everything that was committed before `asOf`. */
+  /** Records that a statement will run on `server`, which has everything that was committed before `asOf`. */
   chose(server: ReadServer, asOf: number): void;
-  /** Notes that a statement has ended: it may have seen everything that `server` had replayed until now. */
+  /** Records that a statement has ended: it may have seen everything that `server` had replayed until now. */
   ended(server: ReadServer): void;
 }
 
 /**
- * Permission of a session. An answer of a standby is never older than an earlier answer of another standby. It may be
- * older than an earlier answer of the primary, which was used because no standby was recent enough.
+ * Permission for standbys to answer in a session. A standby's answer is never older than an earlier one of another
+ * standby, but may be older than an earlier answer of the primary, which was used because no standby was recent enough.
  */
 export class SessionReads implements StandbyReads {
   #notBefore = Number.NEGATIVE_INFINITY;
@@ -60,15 +60,15 @@ export class SessionReads implements StandbyReads {
 }
 
 /**
- * Permission of a request with several statements, which all run on the same standby. Once a statement has run on the
- * primary, the later ones do too.
+ * Permission for standbys to answer a request with several statements. All run on the same standby; once one has run on
+ * the primary, the later ones do too.
  */
 export class StepReads implements StandbyReads {
   readonly #reads: StandbyReads;
   #notBefore = Number.NEGATIVE_INFINITY;
   #server: ReadServer | null = null;
 
-  /** @param reads permission of the session */
+  /** @param reads permission of the session, which applies as well */
   constructor(reads: StandbyReads) {
     this.#reads = reads;
   }

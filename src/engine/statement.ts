@@ -25,7 +25,7 @@ export type OutputSetting =
 /** Setting that passes the caller's rights to row security policies in the database. */
 export type RightsSetting = 'osl.rights';
 
-/** Setting that decides if a plan may depend on parameter values. */
+/** Setting that decides whether a plan may depend on parameter values. */
 export type PlanSetting = 'plan_cache_mode';
 
 /**
@@ -48,18 +48,18 @@ export interface TransactionSnapshot {
 }
 
 export interface ExecuteOptions {
-  /** Subject to whose share of the sessions the statement counts; null for the gateway's own statements. */
+  /** Subject whose share of the sessions the statement uses; null for the gateway's own statements. */
   readonly subject: string | null;
-  /** Format per column, a single one for all columns, or empty for text. */
+  /** Formats of the columns (0 text, 1 binary): one for each, a single one for all, or an empty list for text. */
   readonly resultFormats: readonly (0 | 1)[];
   /** Maximum number of rows; 0 for no cap. */
   readonly maxRows: number;
   /** Maximum bytes of DataRow messages; 0 for no cap. */
   readonly maxBytes: number;
-  /** Timeout in ms from the call to the last row, including the sink's time; 0: only the `statement_timeout`. */
+  /** Timeout in ms from the call to the last row, including the sink's time; 0 leaves only the `statement_timeout`. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
-  /** Number of copies of a large row that the sink makes before it is written; none by default. */
+  /** Number of copies that the sink makes of a large row before writing it; none by default. */
   readonly copies?: number;
   /** Called with the time in ms that a database session was occupied, once per session. */
   readonly spent?: (ms: number) => void;
@@ -91,7 +91,7 @@ export interface ExecuteResult {
 
 export interface UpstreamStatement {
   readonly sql: string;
-  /** `plan` requests EXPLAIN output, one line per row, for unknown parameter values, which no estimate can reveal. */
+  /** `plan` requests EXPLAIN output, one line per row, for unknown values, so that no estimate can reveal a value. */
   readonly asks: 'rows' | 'plan';
   /** Plan mode of the shared sessions that may run it; `auto` only if the best plan does not depend on the values. */
   readonly planMode: PlanMode;
@@ -119,13 +119,13 @@ export interface StatementReads {
   readonly columns: readonly string[];
 }
 
-/** Returns the origin of a slot's value. Values added by policy, a metric or the compiler are the gateway's. */
+/** Returns the origin of a slot's value: `gateway` for values added by the policy, a metric or the compiler. */
 export function sourceOf(slot: Slot): ValueSource {
   if (slot.kind === 'client') return { kind: 'client', type: slot.type, number: slot.index + 1 };
   return slot.kind === 'literal' && slot.written ? { kind: 'literal', type: slot.type } : { kind: 'gateway' };
 }
 
-/** The objects and tables that a plan reads, for messages about its failure. */
+/** Returns the objects and tables that a plan reads, for messages about its failure. */
 export function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {
   const relations = relationsRead(query);
   return {

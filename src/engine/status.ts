@@ -30,7 +30,7 @@ export interface StatusParts {
   readonly pools: () => readonly EnginePool[];
 }
 
-/** The state of a database, for surfaces (wire, REST, MCP) and operators, who cannot run statements through it. */
+/** Read access to the state of a database, for surfaces (wire, REST, MCP) and operators. Runs no caller's query. */
 export class EngineStatus {
   readonly #parts: StatusParts;
   readonly #timeZone: (text: string) => Promise<string | null>;
@@ -62,7 +62,7 @@ export class EngineStatus {
     return this.#parts.whenReached;
   }
 
-  /** The server's version; empty until it is reached. */
+  /** The server's version; empty until the server is reached. */
   get serverVersion(): string {
     return this.#parts.server()?.serverVersion ?? '';
   }

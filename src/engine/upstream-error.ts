@@ -42,12 +42,12 @@ export function localError(sqlstate: string, message: string): UpstreamError {
   return parseErrorResponse(Buffer.from(`C${sqlstate}\0M${message}\0\0`));
 }
 
-/** The error for connection failures and server shutdowns, which look the same to a caller. */
+/** Returns the error for connection failures and server shutdowns, which look the same to a caller. */
 export function connectionLost(): QueryError {
   return queryError('databaseDown', {});
 }
 
-/** The error for a setting that was accepted here but not by the upstream, since time zones differ between servers. */
+/** Returns the error for a setting that the gateway accepts but the upstream does not, such as a time zone it lacks. */
 export function unknownSetting(): QueryError {
   return queryError('unresolvable', {
     detail: 'the database of this query does not know a setting of this session, such as its time zone',
@@ -55,7 +55,7 @@ export function unknownSetting(): QueryError {
   });
 }
 
-/** Error for the operator: an output column's type differs from the one that the manifest declares. */
+/** Returns an error for the operator: the type of an output column differs from the type that the manifest declares. */
 export function changedColumn(column: string | null): UpstreamError {
   return { ...localError('42804', 'the database has another type for a column than the manifest'), column };
 }
@@ -104,9 +104,9 @@ export class StatementFault extends QueryError {
   }
 }
 
-/** The database could not parse a value of the query, or not compute with it. */
+/** The database could not parse a value of the query, or could not compute with it. */
 export class ValueError extends QueryError {
-  /** Index of the faulty parameter, starting at 0; null if the statement computed the value. */
+  /** Index of the faulty parameter, starting at 0; null if it is unknown or the statement computed the value. */
   readonly parameter: number | null;
 
   constructor(error: QueryError, parameter: number | null) {
@@ -158,8 +158,8 @@ function entryOf(sqlstate: string): 'execution' | 'sourceDenied' | 'sourceGone' 
 const SHOWN = 120;
 
 /**
- * Returns the SQLSTATE of an error and the text at its position in our SQL, which contains no values. Null for an error
- * raised after parsing, in a function or on another server.
+ * Returns the SQLSTATE of an error and, if known, the text at its position in our SQL, which contains no values. Null
+ * if it has no position and was raised after parsing, such as in a function or on another server.
  */
 function complaintIn(
   { sqlstate, position }: Pick<UpstreamError, 'sqlstate' | 'position'>,

@@ -61,7 +61,7 @@ const OF_NAMES: ReadonlySet<string> = new Set([
   'aclcheck_error_col',
 ]);
 
-/** Routines that return user-written text, such as RAISE in PL/pgSQL, with any SQLSTATE class. */
+/** Routines that report text written by a user, such as a RAISE in PL/pgSQL, whatever the SQLSTATE. */
 const SAYS_ANYTHING = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
 
 /** Messages of our row security functions; none contains a value. */
@@ -75,7 +75,7 @@ export const RIGHTS_FAULTS = Object.freeze({
 /** Fixed messages, which are safe no matter what raises them. */
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
-/** Starts of messages that may contain values later on; only the start is logged. */
+/** Starts of messages that may contain values after the start; only the start is logged. */
 const KNOWN: readonly string[] = [
   'array size exceeds the maximum allowed',
   'array subscript out of range',
@@ -149,7 +149,7 @@ const KNOWN: readonly string[] = [
   'zero raised to a negative power is undefined',
 ];
 
-/** A type name of the server that may follow a known start. */
+/** Matches the name of a Postgres type, which may follow a start in `KNOWN`. */
 const TYPE_AFTER =
   /^ (?:type )?(?:smallint|integer|bigint|numeric|real|double precision|boolean|timestamp with(?:out)? time zone|time with(?:out)? time zone|timestamp|time|date|interval|uuid|jsonb|json|bytea|inet|cidr|macaddr|point|xid|oid|bit|money|xml|vector|character varying)(?=[(:\s]|$)/;
 
@@ -178,7 +178,7 @@ function messageOf({ sqlstate, message, routine }: UpstreamError): string | null
   return `${longest}${TYPE_AFTER.exec(rest)?.[0] ?? ''}`;
 }
 
-/** Returns the start of a message, before any character that could begin a value, in any language; null if empty. */
+/** Returns the message up to the first character that could begin a value, in any language; null if that is empty. */
 function beforeQuotes(message: string): string | null {
   const words = /^[\p{L}\p{M} ,/_-]*/u.exec(message)?.[0].trim() ?? '';
   return words === '' ? null : words;

@@ -82,7 +82,7 @@ export class UpstreamSession implements Stream {
   readonly #in = new BackendSplitter(LARGE_ROW_BYTES);
   /** Memory reserved for the large row being received. */
   #lease: RowMemory | null = null;
-  /** Identifies the large row that is waiting for memory. */
+  /** Identifies the large row that is waiting for memory; null if no row is waiting. */
   #asking: object | null = null;
   #jobs: SessionJob[] = [];
   #chunks: Uint8Array[] = [];
@@ -380,7 +380,7 @@ export class UpstreamSession implements Stream {
   }
 }
 
-/** An empty statement that absorbs a late cancel request. */
+/** Appends an empty statement, which absorbs a late cancel request. */
 function fence(out: FrontendEncoder): void {
   out.query('');
 }
@@ -430,7 +430,7 @@ export class PreparedStatements {
     return found;
   }
 
-  /** Appends Parse and Describe for `sql`, and Close for an evicted statement. */
+  /** Appends Parse and Describe for `sql`, preceded by Close if a statement is evicted. */
   prepare(out: FrontendEncoder, sql: string, parameterOids: readonly number[]): PreparedUpstream {
     this.#makeRoom(out);
     const statement: PreparedUpstream = { name: `osl${++this.#counter}`, columnOids: null };

@@ -91,7 +91,7 @@ export function kindsByCharacter(kinds: readonly (readonly [chars: string, kind:
   return table;
 }
 
-/** Maximum length, in UTF-16 code units, of a name to correct. Postgres truncates names to 63 bytes. */
+/** Maximum UTF-16 length of a name for which a correction is suggested. Postgres truncates names to 63 bytes. */
 const LONGEST_NAME = 64;
 
 /** Returns the name closest to `name`, or null if none is close enough to suggest a typo. */
@@ -117,7 +117,7 @@ export function nearestIdentifier(name: string, names: Iterable<string>): string
   return near === null ? null : identifier(near);
 }
 
-/** Returns the closest name, escaped for a literal: `target => 'Employee'`; null if none is close enough. */
+/** Returns the closest name, escaped for use in a literal (`target => 'Employee'`); null if no name is close enough. */
 export function nearestInLiteral(name: string, names: Iterable<string>): string | null {
   return nearest(name, names)?.replaceAll("'", "''") ?? null;
 }
@@ -160,7 +160,7 @@ function editDistance(a: string, candidate: string, bound: number): number {
       next[j] = edits;
       if (edits < least) least = edits;
     }
-    // If two successive rows exceed the bound, all later rows do.
+    // If two successive rows reach the bound, all later rows do.
     if (least >= bound && lastLeast >= bound) return bound;
     [before, row, next] = [row, next, before];
   }

@@ -11,8 +11,8 @@ import {
 } from './types.js';
 
 /**
- * Refines a type of the model by the column's database type: `varchar(20)` for `text`, `numeric(12,2)` for `numeric`.
- * The values equal those of the model's type byte for byte, in text and binary format.
+ * The database type of a column, where it is more specific than its model type: `varchar(20)` for `text`,
+ * `numeric(12,2)` for `numeric`. In text and in binary format, values of both types have the same bytes.
  */
 export interface ColumnForm {
   /** The type in SQL. */
@@ -34,7 +34,7 @@ export interface DeclaredColumn {
 const SPELLED =
   /^([a-z0-9_ ]*?[a-z0-9_]) *\( *(\d{1,8}) *(?:, *(-?\d{1,4}) *)?\)((?: with(?:out)? time zone)?)(\[\])?$/;
 
-/** Returns the column declared as `name` (`text`, `varchar(20)`, `numeric(12,2)[]`); null if there is no such type. */
+/** Returns the column declared as `name` (`varchar(20)`, `numeric(12,2)[]`); null if unknown or read as text. */
 export function declaredColumn(name: string): DeclaredColumn | null {
   const lower = name.trim().toLowerCase();
   const match = SPELLED.exec(lower);
@@ -49,7 +49,7 @@ export function declaredColumn(name: string): DeclaredColumn | null {
   return type === null || type.endsWith('[]') ? null : modified(type as ScalarType, numbers, array);
 }
 
-/** Returns a column without modifier; null if unknown or read as text (tsquery and json lack equality). */
+/** Returns a column without modifier; null if its type is unknown, or read as text for lack of equality. */
 function plain(name: string): DeclaredColumn | null {
   const type = typeNamed(name);
   return type === null || type.startsWith('tsquery') || !isComparable(type) ? null : { type, form: null };
@@ -72,7 +72,7 @@ function varchar(numbers: readonly number[] | null, array: boolean): DeclaredCol
 const BIT = /^bit(?:\[\])?$/;
 const BITS = { oid: 1560, arrayOid: 1561 } as const;
 
-/** Returns the type of a `bit(n)` column, with the values of `varbit(n)`; null for an invalid length. */
+/** Returns a `bit(n)` column, whose type in the model is `varbit`; null if the length is invalid. */
 function bits(numbers: readonly number[], array: boolean): DeclaredColumn | null {
   const modifier = modifierOf('bits', numbers);
   if (modifier === null) return null;
@@ -98,7 +98,7 @@ const MAX_BITS = 83_886_080;
 /** The bit mask for all fields of an interval. */
 const ALL_FIELDS = 0x7fff;
 
-/** Returns the `atttypmod` of a type with the given numbers in parentheses; null if there is no such type. */
+/** Returns the `atttypmod` of a type with `numbers` in parentheses; null if the type does not accept these numbers. */
 function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): number | null {
   const [first = -1, second, ...more] = numbers;
   if (more.length > 0 || (second !== undefined && kind !== 'decimal')) return null;
@@ -125,7 +125,7 @@ function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): numb
   }
 }
 
-/** Returns the manifest's spelling of a column of type `oid` with `modifier`; `type` if that describes it fully. */
+/** Returns the manifest's spelling of a column of type `oid` with `modifier`; `type` if none is more specific. */
 export function spelledColumn(type: TypeName, oid: number, modifier: number): string {
   const array = type.endsWith('[]');
   const brackets = array ? '[]' : '';

@@ -5,11 +5,11 @@ import { arrayOf, oidOf, SCALAR_TYPES, type TypeName, typeOfOid } from './types.
  * form, and only Postgres converts them.
  */
 export type DeclaredType =
-  /** A type of the model. */
+  /** A type that the model has. */
   | { readonly kind: 'model'; readonly oid: number; readonly type: TypeName }
-  /** Treated as `type` everywhere. `sql` is the SQL name of the declared type. */
+  /** Treated as the model type `type` everywhere. `sql` is the SQL name of the declared type. */
   | { readonly kind: 'converted'; readonly oid: number; readonly sql: string; readonly type: TypeName }
-  /** Usable only through an explicit cast. */
+  /** Usable only through an explicit cast to one of `casts`. */
   | {
       readonly kind: 'foreign';
       readonly oid: number;
@@ -17,7 +17,7 @@ export type DeclaredType =
       readonly casts: readonly TypeName[];
     };
 
-/** Postgres treats a parameter of type `unknown` as untyped. */
+/** OID of `unknown`. Postgres treats a parameter of this type as untyped. */
 const UNKNOWN = 705;
 
 /** Returns the type that `oid` declares; null if it leaves the choice to the compiler. */
@@ -28,7 +28,7 @@ export function declaredType(oid: number): DeclaredType | null {
   return OTHERS.get(oid) ?? { kind: 'foreign', oid, sql: `OID ${oid}`, casts: [] };
 }
 
-/** Types that are treated as a type of the model; their arrays are treated likewise. */
+/** Postgres types that the compiler treats as `text` or `int8`. Their arrays are treated as `text[]` or `int8[]`. */
 const CONVERTED: readonly (readonly [oid: number, arrayOid: number, sql: string, type: 'text' | 'int8'])[] = [
   [18, 1002, '"char"', 'text'],
   [19, 1003, 'name', 'text'],
@@ -111,8 +111,8 @@ const ELEMENT_OIDS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * Returns the OID of the type named `name` in Postgres, or of its array. Aliases are not needed: the grammar replaces
- * them by this name. 0 for `unknown`, null if there is no such type.
+ * Returns the OID of the Postgres type `name`, or of the array of that type. Aliases need not be known here, since the
+ * grammar replaces them by this name. Returns 0 for `unknown`, and null if the type is unknown to the gateway.
  */
 export function declaredOid(name: string, array: boolean): number | null {
   if (name === 'unknown' && !array) return 0;

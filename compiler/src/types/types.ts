@@ -25,7 +25,7 @@ interface TypeRow {
   readonly category: ValueCategory;
   readonly json: JsonForm;
   readonly arrow: ArrowForm;
-  /** An example of a literal of the type, for hints. */
+  /** A literal of the type, used as an example in hints. */
   readonly example: string;
   /** True if Postgres prefers the type within its category. */
   readonly isPreferred: boolean;
@@ -238,7 +238,7 @@ export function typeOfOid(oid: number): TypeName | null {
   return BY_OID.get(oid) ?? null;
 }
 
-/** Returns the wire `typlen` of `type`. */
+/** Returns the `typlen` of `type` on the wire; -1 for variable width. */
 export function lengthOf(type: TypeName): number {
   return isArray(type) ? -1 : TYPES[type].length;
 }

@@ -1,14 +1,14 @@
 import type { SignedInCaller } from './caller.js';
 import { getJson, ProblemError, postJson } from './http.js';
 
-/** The server rate-limits admin requests, so they are sent one by one and retried after the given delay. */
+/** The server rate-limits admin requests, so the console sends them one by one and retries after the given delay. */
 
 const TRIES = 5;
 const PAUSE_MS = 60;
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Sends a GET with these parameters, omitting empty ones. Throws like `getJson`. */
+/** Sends a GET with `parameters`, omitting empty ones. Throws like `getJson`. */
 export function adminGet<T>(
   caller: SignedInCaller,
   path: string,
@@ -21,7 +21,7 @@ export function adminGet<T>(
   return inTurn(() => getJson<T>(caller, url, signal === undefined ? {} : { signal }), signal);
 }
 
-/** Sends a POST, with a fresh token if it `changes` something on the server. Throws like `getJson`. */
+/** Sends a POST. If the request `changes` something on the server, it uses a fresh token. Throws like `getJson`. */
 export function adminPost<T>(
   caller: SignedInCaller,
   path: string,

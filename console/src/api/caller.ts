@@ -24,9 +24,9 @@ export class EndedError extends Error {
   }
 }
 
-/** Source of new tokens for a caller, and callbacks for changes. */
+/** Source of new tokens for a caller, and callbacks for renewal and expiry. */
 interface CallerTokens {
-  /** Returns the next token, or null if the user must sign in again. The field is null without renewal. */
+  /** Returns the next token; null if the user must sign in again. The field is null if tokens cannot be renewed. */
   readonly renew: (() => Promise<string | null>) | null;
   /** Called with each renewed token so that it can be stored. */
   readonly kept?: (token: string) => void;

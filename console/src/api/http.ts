@@ -3,9 +3,9 @@ import type { SignedInCaller } from './caller.js';
 
 export class ProblemError extends Error {
   readonly problem: Problem;
-  /** Seconds to wait before retrying; null if the gateway did not specify any. */
+  /** Seconds to wait before retrying; null if the gateway did not specify a delay. */
   readonly retryAfter: number | null;
-  /** Time from which the gateway accepts the request again, in ms since 1970; null if it did not specify any. */
+  /** Time from which the gateway accepts the request again, in ms since 1970; null if it did not specify a delay. */
   readonly retryAt: number | null;
 
   constructor(problem: Problem, retryAfter: number | null = null) {

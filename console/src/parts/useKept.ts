@@ -21,7 +21,7 @@ function keyOf(name: string): string {
   return `osl.kept.${name}`;
 }
 
-/** Returns the stored value, or `initial` if another version of the page stored a different shape. */
+/** Returns the stored value; `initial` if there is none, or if its shape is that of another version of the page. */
 function stored<T>(key: string, initial: T): T {
   try {
     const read: unknown = JSON.parse(sessionStorage.getItem(key) ?? 'null');

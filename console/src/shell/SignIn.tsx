@@ -7,12 +7,12 @@ import { demoToken, type SignedIn, signedInCaller } from './sign-in.js';
 interface SignInProps {
   readonly settings: ServerSettings;
   readonly onCaller: (caller: SignedInCaller) => void;
-  /** True if the tab stores the sign-in, so that it survives a reload; false for a second caller. */
+  /** True if the tab stores the sign-in, so that it survives a reload; false when an additional caller signs in. */
   readonly stored?: boolean;
   readonly ended?: () => void;
 }
 
-/** Sign-in as a demo caller, through an identity provider, or with a token. */
+/** Form to sign in as a demo caller, through an identity provider, or with a token. */
 export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps) {
   const [fault, setFault] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);

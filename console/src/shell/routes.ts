@@ -52,8 +52,8 @@ export function usePlace(): PageAddress {
 const own = new Set<string>();
 
 /**
- * Navigates to an address that this page created, such as `#/metrics?…`. The browser reports the change only later. The
- * event reports it immediately, so that a ticked box is shown as ticked and a second click starts from the new address.
+ * Navigates to an address that this page created, such as `#/metrics?…`. Browsers report the change only later, so the
+ * event reports it at once: a ticked box is shown as ticked, and a second click starts from the new address.
  */
 export function goTo(hash: string): void {
   own.add(hash);

@@ -37,7 +37,7 @@ interface PageSession {
   readonly settings: ServerSettings;
   /** True if the token has expired and the user has not signed in again. */
   readonly hasEnded: boolean;
-  /** Opens the dialog to sign in again; the screen stays as it is. */
+  /** Opens the dialog to sign in again; the screen keeps its state. */
   readonly signInAgain: () => void;
 }
 

@@ -31,7 +31,7 @@ async function exchangedToken(idToken: string, admin: boolean): Promise<string> 
   return (await readJson<{ readonly access_token: string }>(response)).access_token;
 }
 
-/** Creates the caller of a sign-in, kept across a reload if `stored`; null if the token is invalid. */
+/** Creates the caller for a sign-in, stored to survive a reload if `stored` is set; null if the token is invalid. */
 export function signedInCaller(
   signedIn: SignedIn,
   options: { readonly admin: boolean; readonly stored: boolean; readonly ended?: () => void },
@@ -104,7 +104,7 @@ export function kept(): SignedIn | null {
   }
 }
 
-/** Sign-in of this tab. `caller` is null if no one is signed in; `hasEnded` means an expired token. */
+/** Sign-in of this tab. `caller` is null if no one is signed in; `hasEnded` is true if the token has expired. */
 export interface SignedInState {
   readonly caller: SignedInCaller | null;
   readonly hasEnded: boolean;

@@ -148,7 +148,7 @@ interface PublishedObject {
 
 const LISTED = 200;
 
-/** Stores a fragment, valid or not; idempotent per text. @throws QueryError E0511, and the errors of `candidates` */
+/** Stores a fragment, valid or not, once per text. @throws QueryError E0511, and the errors of `candidates` */
 export async function storeDraft(
   parts: PublishingParts,
   call: RequestCall,

@@ -308,7 +308,7 @@ async function versionFor(
   return version;
 }
 
-/** Returns the draft with this id. @throws QueryError E1001 if there is none */
+/** Returns the draft with this id. @throws QueryError E1001 if there is no such draft */
 export function draftNamed({ publishing }: PublishingParts, id: string): StoredDraft {
   const draft = publishing.drafts.get(id);
   if (draft === null) throw unknownVersion('draft', id);
@@ -342,7 +342,7 @@ export const AUTHORING = {
 } as const satisfies Partial<Decision<unknown>>;
 
 /**
- * Handles a read-only authoring request.
+ * Handles an authoring request that the caller's role alone decides, such as storing a draft.
  *
  * @param text logged as a fingerprint; null if the request has no text
  * @throws QueryError E2101 without an admin role, and the errors of `respond`

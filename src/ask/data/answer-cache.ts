@@ -62,7 +62,7 @@ export class AnswerCache {
     return Math.min(this.#bounds.answerBytes, this.#bounds.bytes - ENTRY_BYTES);
   }
 
-  /** Returns the answer if its epoch is current and it is at most `maxAgeMs` old; deletes it otherwise. */
+  /** Returns the answer, or deletes it and returns null if its epoch is not current or it is older than `maxAgeMs`. */
   find(key: string, epoch: string, maxAgeMs: number): CachedAnswer | null {
     const found = this.#answers?.get(key);
     const isGood = found?.epoch === epoch && performance.now() - found.readAt <= maxAgeMs;
@@ -122,7 +122,7 @@ const RULES = new WeakMap<GovernedPlan['query'], ReadonlyMap<string, CacheRule> 
 
 /**
  * Returns the cache rules of all entities that `plan` reads. Null if the answer must not be cached: `plan` reads a
- * rollup, no entity or one without a rule, is not repeatable, or the database applies row security.
+ * rollup, no relation, a relation without a rule or a database with row security, or it is not repeatable.
  */
 export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
   const known = RULES.get(plan.query);

@@ -19,7 +19,10 @@ interface SupposedCaller {
   readonly grants: readonly UnapprovedGrant[];
 }
 
-/** Used to find out what approvals would change, never for an answer. Returns null if the caller lacks no approval. */
+/**
+ * Returns the caller as if every approval were given, to find out what approvals would change; never used for an
+ * answer. Null if the caller lacks no approval.
+ */
 function supposeApproved(caller: Caller): SupposedCaller | null {
   const { identity, snapshot, manifest, circumstances, access: now } = caller;
   const supposed = { ...circumstances, approved: ALL_APPROVED };
@@ -103,7 +106,7 @@ function namesOf(grants: readonly UnapprovedGrant[]): string {
   return names.sort().join(', ');
 }
 
-/** Returns the grants that a statement or an object needs an approval for; empty if the statement has an error. */
+/** Returns unapproved grants on `relation`, or on the relations in `statement`; empty if the statement has an error. */
 export async function grantsToApprove(
   parts: CompilingParts,
   caller: Caller,

@@ -35,7 +35,7 @@ import { mayKeep, standbyUseFor } from './standby-choice.js';
 
 /**
  * Runs a query. The decision is made by compiling it into a governed plan. The query may start while the decision
- * record is being synced, since it has no side effects, but no row is sent before.
+ * record is being synced, since it has no side effects, but no row is sent until then.
  *
  * @throws QueryError: the errors of `respond`
  */
@@ -70,7 +70,7 @@ export async function prepare(parts: AnswerParts, question: DataQuestion): Promi
   return Object.freeze({ body, parameterOids, plan, authorized, payment: new Payment(), record });
 }
 
-/** Decides on a query: plans it, and checks the policy on model calls and, if it is to run, the caller's limits. */
+/** Builds the decision step of a query: planning, the policy on model calls and, unless explaining, the limits. */
 export function decisionOf(
   parts: AnswerParts,
   question: DataQuestion,
@@ -93,7 +93,7 @@ export function decisionOf(
   return { action, asked: question.body, bucket: 'query', payment, decide: watched };
 }
 
-/** Records the objects that a plan reads, and checks that it may call its models. @throws QueryError E2101 */
+/** Records the objects that a plan reads, and checks that its model calls are allowed. @throws QueryError E2101 */
 function recordAndCheck(plan: GovernedPlan, record: DecisionRecord): GovernedPlan {
   record.touches(plan);
   requireModelAccess(plan);

@@ -101,7 +101,7 @@ export interface ReadyStore {
   readonly epoch: string;
   /** Time of the last incremental read of the source, in UTC to the second (RFC 3339); null if unknown. */
   readonly indexedAt: string | null;
-  /** Time by which this state had been committed (clock of `performance.now()`); earlier reads may see another. */
+  /** Time by which this state was committed (clock of `performance.now()`); earlier reads may see an older state. */
   readonly since: number;
 }
 
@@ -120,8 +120,8 @@ export interface ContentPlane {
    */
   indexedAt(facets: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
-   * Returns the current `pg_snapshot`; null if anything other than transactions of that server can change what the
-   * governed role reads in `tables`.
+   * Returns the current `pg_snapshot` of the store's server; null if anything other than transactions of that server
+   * can change what the governed role reads in `tables`.
    */
   settledAt(
     facet: string,

@@ -30,7 +30,7 @@ export function withinLimits(
 }
 
 /**
- * Returns a counter of the entities shown in the rows of `plan`; null if no limit of the caller counts them.
+ * Returns a counter of the entities shown in the rows of `plan`; null if no limit of the caller counts any of them.
  *
  * @throws QueryError E0536 if the rows do not tell which entities they show, E0532 if a limit needs a task
  */
@@ -72,7 +72,7 @@ function keyedPlan(
   throw queryError('uncountedEntities', { entity, reason, budget });
 }
 
-/** Returns the limits with only the lowest of those that share a count. */
+/** Returns the limits, keeping only the lowest of those that share a count. */
 function strictest(quotas: readonly Quota[]): readonly Quota[] {
   const byKey = new Map<string, Quota>();
   for (const quota of quotas) {
@@ -91,7 +91,7 @@ interface PlannedRun {
   readonly open: OpenSink;
 }
 
-/** Makes `run` count the entities in its rows before the rows are sent. @throws QueryError E0536, E0532 */
+/** Returns `run` with its entities counted before rows are sent. @throws QueryError E0536, E0532 */
 export function countedRun(parts: RunningParts, caller: Caller, run: PlannedRun): PlannedRun {
   const counter = entityCounter(parts, caller, run.plan);
   if (counter === null) return run;

@@ -35,10 +35,10 @@ export interface ExplainResult {
 }
 
 /**
- * Compiles a query without running it. `wanted` requires an admin role; the database's plan is requested once the
- * decision is durable.
+ * Compiles a query without running it. The database's plan is requested once the decision is durable.
  *
- * @throws QueryError E2101 if `wanted` by a caller without an admin role, and the errors of `respond`
+ * @param wanted not null: also shows the statement sent to the database, for which the caller needs an admin role
+ * @throws QueryError E2101 if `wanted` is set and the caller has no admin role, and the errors of `respond`
  */
 export function explainPlan(
   parts: AnswerParts,

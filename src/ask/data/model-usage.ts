@@ -17,7 +17,7 @@ export class ModelUsage {
     this.#reranked = this.#reranked === null ? spent : summed(this.#reranked, spent);
   }
 
-  /** Adds the estimated tokens of values that an embedding model reads, cached or not; non-texts count as JSON. */
+  /** Adds the estimated tokens of values to embed, cached or not; a value that is not a text counts as JSON. */
   addEmbedded(...values: readonly unknown[]): void {
     for (const value of values)
       this.#embedded += estimatedTokens(typeof value === 'string' ? value : JSON.stringify(value));
@@ -34,7 +34,7 @@ export class ModelUsage {
     this.#cached = { epoch, age_ms: Math.round(ageMs) };
   }
 
-  /** Returns the usage as JSON; null if neither a model nor the cache was used. */
+  /** Returns the usage as JSON; null if neither a decoder, a reranker nor the cache was used. */
   detail(): string | null {
     if (this.#all === null && this.#reranked === null && this.#cached === null) return null;
     return JSON.stringify({
@@ -90,7 +90,7 @@ export function sendsToModel(plan: GovernedPlan): boolean {
   return plan.runtime.length > 0 && egressOf(plan).length > 0;
 }
 
-/** The decoder operators and rerankers of a plan, each with the facet it reads. */
+/** Returns the kinds of models that a plan sends passages to, each with the facet and store of the passages. */
 function egressOf(plan: GovernedPlan) {
   return plan.runtime.flatMap((r) => {
     if (r.kind !== 'retrieval') return [];

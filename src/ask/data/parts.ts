@@ -41,7 +41,7 @@ export interface PlanningParts {
   readonly rollups: Rollups;
 }
 
-/** The rights that a plan is compiled for, and the subject, among whom compilations take turns. */
+/** The rights that a plan is compiled for, and the subject. Compilations for different subjects take turns. */
 export interface PlannedFor extends Pick<Caller, 'access' | 'manifest'> {
   readonly identity: { readonly subject: string };
 }
@@ -59,7 +59,7 @@ export interface PermittedCounts {
 
 export interface CountedWords {
   readonly documents: number;
-  /** For each word of the query, the number of passages that contain it. */
+  /** For each word of the query, by id, the number of passages that contain it. */
   readonly frequencies: ReadonlyMap<number, number>;
   /** The `pg_snapshot` in which the passages were counted; null if unknown. */
   readonly snapshot: string | null;
@@ -126,7 +126,7 @@ export interface RunningParts {
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
   readonly means: BreakGlassParts['means'];
-  /** Returns the signer of the rights attached to statements if row security is on. */
+  /** Returns the signer of the rights that are attached to statements on a connector with row security. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
   readonly permitted: PermittedCounts;
@@ -158,7 +158,7 @@ export interface ShadowWatch {
   routed(question: KnownQuestion): void;
 }
 
-/** A question of a known shape: the route with its plan, and the text in UTF-8 in bytes [`start`, `end`). */
+/** A question of a known shape: its route with the plan, and its text as UTF-8 in `bytes`, from `start` up to `end`. */
 export interface KnownQuestion {
   readonly caller: Caller;
   readonly route: {

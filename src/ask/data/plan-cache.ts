@@ -22,16 +22,16 @@ interface PlanCacheStats {
  * versions of manifest and policy, so entries never become stale; unused ones are evicted.
  */
 export interface PlanCache {
-  /** Returns the cached plan, or else the result of `shapeOf`. */
+  /** Returns the cached plan, or if there is none the result of `shapeOf`, to be passed to `keep`. */
   look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
   /** @param shaped result of `look` */
   keep(rights: string, text: string, shaped: ShapedText | null, compiled: CompiledStatement): void;
-  /** Returns the plan template of `text`, or null. Not counted as a hit or miss. */
+  /** Returns the cached plan template that fits `text`; null if there is none. Not counted as a hit or miss. */
   templateOf(rights: string, text: string): PlanTemplate | null;
   stats(): PlanCacheStats;
 }
 
-/** Either the plan of a single text, or plans of the same shape that differ in literals the plan depends on. */
+/** The plan of one text, or templates for texts of one shape; these differ in literals that their plans depend on. */
 type CachedPlan =
   | { readonly kind: 'text'; readonly plan: GovernedPlan; bytes: number }
   | { readonly kind: 'shape'; readonly templates: PlanTemplate[]; bytes: number };
@@ -130,7 +130,7 @@ function weight(key: string, plans: readonly GovernedPlan[]): number {
   );
 }
 
-/** Size of the literal values in bytes, since IN lists can be long. */
+/** Returns the size of a plan's literal values in bytes. Long IN lists can make it large. */
 function literalBytes({ slots }: GovernedPlan): number {
   let bytes = 0;
   for (const slot of slots) {

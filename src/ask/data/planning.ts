@@ -107,7 +107,7 @@ type Usable = ReturnType<Rollups['usable']>;
 
 const NO_ROLLUPS: Usable = Object.freeze({ builtAt: new Map(), key: '' });
 
-/** Returns the plan template of a query that was just planned, or null. */
+/** Returns the plan template of a query planned just before; null for a metrics query or if no cached one fits. */
 export function templateOf(
   { plans }: Pick<PlanningParts, 'plans'>,
   caller: Caller,

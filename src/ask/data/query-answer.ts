@@ -15,7 +15,7 @@ export interface QueryAnswer {
   readonly rows: number;
   /** True if the row or byte cap truncated the answer. */
   readonly truncated: boolean;
-  /** True if a cap truncated the rows of a preceding step; each remaining row is still correct. */
+  /** True if a cap truncated an intermediate result: all rows are correct, but rows or `evidence` may be missing. */
   readonly clipped: boolean;
   readonly redactedFields: readonly string[];
   readonly indexes: readonly IndexRead[];
@@ -29,7 +29,7 @@ export interface QueryAnswer {
   readonly receipt: ReceiptRequest | null;
 }
 
-/** Usage of models, and of standbys, by a query, for its outcome record. */
+/** Models and standbys that a query used, for its outcome record. */
 export interface QueryUses {
   readonly spending: ModelUsage;
   readonly standby: StandbyUse;
@@ -52,7 +52,7 @@ export function asOfText({ asOf }: AnswerFreshness): string {
   return new Date(asOf).toISOString();
 }
 
-/** Returns the freshness of the plan's rollup; null if it reads none. @param rollups build times: ms since the epoch */
+/** Returns the freshness of a plan's rollup; null if it has none. @param rollups build times in ms since the epoch */
 export function rollupFreshness(
   rollups: { usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number> } },
   { manifest }: Caller,
@@ -94,7 +94,7 @@ export class StandbyUse {
   readonly #reads: StandbyReads | null;
   /** Permission of all statements together; null while one statement alone needs none beyond `#reads`. */
   #steps: StepReads | null;
-  /** The source of each statement of the request. */
+  /** The source of the rows of each statement of the request; null for the primary. */
   readonly #sources: (StandbySource | null)[] = [];
 
   /**

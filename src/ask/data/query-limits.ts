@@ -45,7 +45,7 @@ export function withinCost(
   });
 }
 
-/** Charges the estimated cost of a statement to the caller's quotas. Returns undefined if none of them counts cost. */
+/** Charges a statement's estimated cost to the caller's quotas. Returns undefined if no quota counts cost. */
 export function costCharge(
   parts: RunningParts,
   caller: Caller,
@@ -78,7 +78,7 @@ export interface QuestionTime {
   end(): void;
 }
 
-/** Returns a deadline with a signal that aborts after `timeoutMs`, or with `signal`; 0 means no timeout. */
+/** Returns a deadline with a signal that aborts then, or when `signal` does; a `timeoutMs` of 0 means no timeout. */
 export function questionTime(timeoutMs: number, signal: AbortSignal | null): QuestionTime {
   if (timeoutMs <= 0) return { until: Number.POSITIVE_INFINITY, signal, end: () => undefined };
   const up = new AbortController();
@@ -98,8 +98,8 @@ const SMALL_TEXT = 256;
 const DEADLINE_MS = 2_000;
 
 /**
- * Runs `compile` with a deadline, which bounds how long the thread is blocked. Texts within the compiler's limits
- * never reach it.
+ * Runs `compile` with a deadline, which bounds how long the thread is blocked. Texts within the compiler's limits never
+ * take that long.
  *
  * @throws QueryError E0511, 54001
  */

@@ -17,7 +17,7 @@ import type { Payment } from '../request/limit.js';
 import type { QuestionBody } from '../request/request-target.js';
 import type { AuthorizedRequest } from '../request/respond.js';
 
-/** A data query. */
+/** A query from any surface, with the types of its parameters. */
 export interface DataQuestion extends RequestCall {
   readonly body: QuestionBody;
   /** Declared type OIDs of `$1`, `$2`, …; 0 means that the type is to be inferred. */
@@ -46,7 +46,7 @@ export interface CompiledQuestion {
 
 export interface ResultDelivery {
   readonly parameters: readonly BoundValue[];
-  /** Format per column, a single one for all columns, or empty for text; or a function of the plan. */
+  /** Formats of the columns (0 text, 1 binary): one each, one for all, or none for text; or a function of the plan. */
   readonly resultFormats: readonly (0 | 1)[] | ((plan: GovernedPlan) => readonly (0 | 1)[]);
   /** The client's row limit, which applies in addition to the service's cap; 0 for none. */
   readonly maxRows: number;
@@ -68,13 +68,13 @@ export interface ResultDelivery {
   readonly receipt?: ReceiptRequest | null;
   /** True if truncation is an error, because the client cannot be notified of it. */
   readonly whole?: boolean;
-  /** The sink, or a function that opens it for the plan, given for each output whether it is redacted in any row. */
+  /** The sink, or a function that opens it for the plan; `redacted` has true for each output redacted in any row. */
   readonly sink:
     | RowSink
     | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
 }
 
-/** Rejects a truncated answer if `whole` is set. @throws QueryError E0518 */
+/** Called for a truncated answer: rejects it if `whole` is set. @throws QueryError E0518 */
 export function requireWhole({ whole }: Pick<ResultDelivery, 'whole'>, rows: number): void {
   if (whole === true) throw queryError('rowCap', { limit: rows });
 }
@@ -136,7 +136,7 @@ export class Snapshots {
   }
 }
 
-/** Adds to `reads` that answers must see everything committed before `time`; without a time, returns `reads` as is. */
+/** Returns `reads`, requiring that answers see everything committed before `time`; without a time, `reads` itself. */
 function readsSince(reads: StandbyReads | null, time: number | undefined): StandbyReads | null {
   if (reads === null || time === undefined) return reads;
   const since = new StepReads(reads);

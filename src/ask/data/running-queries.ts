@@ -2,7 +2,7 @@ import { type GovernedPlan, queryError, relationsRead } from 'osl-compiler';
 import type { Identity, PolicySnapshot, RevocationCheck } from '../../../policy/index.js';
 import type { Caller } from '../request/caller.js';
 
-/** A running query. */
+/** Handle of a running query. */
 export interface QueryRun {
   /** Aborts when the client cancels or the caller's rights change. */
   readonly signal: AbortSignal;

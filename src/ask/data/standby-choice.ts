@@ -15,8 +15,8 @@ export function mayKeep(
 }
 
 /**
- * Decides whether a standby may answer. Only the primary answers from a rollup, whose age is known, and if the answer
- * may be cached, since a cached answer must contain everything committed in its epoch. Rows must not be older than
+ * Decides whether a standby may answer. The primary answers from rollups, whose age is known, and gives all answers
+ * that may be cached, since a cached answer must contain everything committed in its epoch. Rows must not be older than
  * rights read from entities: a new member of a team must not see rows that left the team before.
  */
 export function standbyUseFor(

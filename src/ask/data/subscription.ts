@@ -81,7 +81,7 @@ export async function* eventsOf(
     let { answer } = first;
     const missed = since !== null && since.answer !== answer;
     let number = since?.number ?? 0;
-    // The id is sent with the event that reports its answer, so that a client never has only one of them.
+    // The id is sent with the event that reports its answer, so that a client never has one without the other.
     yield { kind: 'ready', id: missed ? null : { number, answer }, ...ownOf(first) };
     if (missed) yield { kind: 'changed', id: { number: ++number, answer }, ...ownOf(first) };
     for (let tick = 1; await slept(begun + tick * intervalMs, signal); tick++) {
@@ -194,7 +194,7 @@ function paysForTime(caller: Caller): boolean {
   return quotasFor(caller, 'query').some(({ unit }) => unit === 'ms');
 }
 
-/** True for temporary errors: limits, the database, the server, a cancel, rights that changed during the run. */
+/** True for temporary errors: limits, failures of database or server, a cancel, or rights changed during the run. */
 function mayPass({ http, entry }: QueryError): boolean {
   if (entry === 'shuttingDown') return false;
   return http >= 500 || http === 429 || entry === 'rightsChanged' || entry === 'cancelled';
@@ -276,7 +276,7 @@ export interface SubscriptionLimits {
   readonly leastMs: number;
 }
 
-/** The open subscriptions of this process, and the secret behind their event ids. */
+/** The open subscriptions of this process, and the secret from which the keys of their digests are derived. */
 export class Subscriptions {
   readonly limits: SubscriptionLimits;
   readonly #key: Uint8Array;
@@ -293,7 +293,7 @@ export class Subscriptions {
     return this.#open;
   }
 
-  /** Counts a subscription and returns a function that ends it. @throws QueryError E4290, E5031 */
+  /** Counts a new subscription. Returns the function to call when it ends. @throws QueryError E4290, E5031 */
   begin(subject: string): () => void {
     const own = this.#bySubject.get(subject) ?? 0;
     const { all, ofSubject: limit } = this.limits;
@@ -309,7 +309,7 @@ export class Subscriptions {
     };
   }
 
-  /** Returns the digest key for one query of one chain, so that its digests compare only with each other. */
+  /** Returns the digest key for a chain and a query: digests of different chains or queries cannot be compared. */
   keyFor(chain: readonly string[], query: string): Uint8Array {
     return createHmac('sha256', this.#key)
       .update(JSON.stringify([chain, query]))

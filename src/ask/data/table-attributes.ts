@@ -34,7 +34,7 @@ interface KeptValues {
   readonly began: number;
   /** Time at which the read ended; the values include nothing committed later. Null while the read is running. */
   ended: number | null;
-  /** The subject for whom the values are read. Others do not wait for this read, since it has this subject's limits. */
+  /** The subject whose limits apply to the read. While it is running, other subjects do not wait for it. */
   readonly for: string;
 }
 

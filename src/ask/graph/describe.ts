@@ -33,7 +33,7 @@ export interface UpstreamParts
   extends Pick<RunningParts, 'engines'>,
     Pick<DecidingParts, 'model'>,
     Pick<RecordingParts, 'log'> {
-  /** Tables and columns of a database; null if the connector is not open. */
+  /** Returns the tables and columns of a database; null if the connector is not open. */
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
 }
 

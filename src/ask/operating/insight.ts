@@ -72,7 +72,7 @@ export interface FreshnessView {
   readonly activation: number | null;
 }
 
-/** Information for operators, beyond `ServerOperations`. */
+/** Information for operators, in addition to that of `ServerOperations`. */
 export interface Insight {
   readonly reading: AuditReading;
   readonly jobs: Jobs;
@@ -85,7 +85,7 @@ export interface InsightParts extends RequestParts {
   readonly insight: Insight;
 }
 
-/** Settings of all operator requests: the rate-limit bucket of authors; the whole chain needs an admin role. */
+/** Common to all operator requests: the rate-limit bucket of authors, and that the whole chain needs an admin role. */
 export const OPERATING = {
   bucket: 'authoring',
   permits: adminsOnly('operatorsOnly'),

@@ -30,7 +30,7 @@ interface RevocationView {
  * Revokes a token, the token of a session, or all tokens of a subject issued until now.
  *
  * @param read parses the request
- * @throws QueryError E2101; E4040 for an unknown session; E0511 if too many revocations are in force; those of `read`
+ * @throws QueryError E2101; E4040: unknown session; E0511: too many revocations in force; and the errors of `read`
  */
 export function revoke(
   parts: OperatingParts,
@@ -120,7 +120,7 @@ function simply<T>(
   return operate(parts, call, { action, read: () => null, answer: () => answer(parts.operated) });
 }
 
-/** Logs in an admin. @throws the errors of `serverStatus` */
+/** Checks and records the login of an admin. @throws the errors of `serverStatus` */
 export function adminLogin(parts: OperatingParts, call: RequestCall): Promise<null> {
   return simply(parts, call, 'admin_login', async () => null);
 }

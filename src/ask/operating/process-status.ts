@@ -124,7 +124,7 @@ function httpView(
   };
 }
 
-/** Returns the caller of an execution; null until its token is verified. */
+/** Returns the caller of an execution; null until its token is verified, and for a request without a token. */
 function identityOf(
   { credentials }: RequestCall,
   { verifier }: Pick<ViewedParts, 'verifier'>,
@@ -150,7 +150,7 @@ function cachesOf({ plans }: ViewedParts, { process, fastQuestions }: OwnState):
 
 /** The status of one process. Times are in RFC 3339. Contains no literals of queries. */
 export interface ProcessView {
-  /** `server`, or `worker 2`. */
+  /** Name of the process: `server`, or for example `worker 2`. */
   readonly process: string;
   readonly pid: number;
   readonly since: string;
@@ -211,7 +211,7 @@ interface CacheView {
 interface AuditView {
   readonly records: number;
   readonly waiting: number;
-  /** Records not yet covered by a signed checkpoint. */
+  /** Number of records not yet covered by a signed checkpoint. */
   readonly unanchored: number;
   /** The reason why the log refuses records; null if it works. */
   readonly failing: string | null;
@@ -231,7 +231,7 @@ export interface ServerOperations {
   drain(on: boolean): Promise<void>;
   reload(): Promise<ReloadView>;
   stop(): void;
-  /** Returns the figures of each process. */
+  /** Returns the figures of each process for the period `span`. */
   histories(span: SpanName): Promise<readonly RingCopy[]>;
   /** Returns the slowest statements of the minutes between two times, in ms since 1970. */
   slowest(from: number, until: number): Promise<readonly ProcessStatement[]>;

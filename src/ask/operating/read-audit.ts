@@ -54,7 +54,7 @@ export function accessRequests(
   });
 }
 
-/** True for a request that approvers decide; such requests are listed by `/osl/approvals` instead. */
+/** True for a request to be decided by approvers, which `/osl/approvals` lists instead. */
 function isForApproval({ detail }: AuditRecord): boolean {
   return detail?.startsWith('{"approval":') === true;
 }

@@ -132,7 +132,7 @@ export interface ParsingOptions {
 /** Parse deadline in ms, far more than needed: the largest text that passes the first scan takes 0.1 s. */
 const DEADLINE_MS = 5_000;
 
-/** Number of cached trees; the same text is often requested several times in a row. */
+/** Number of cached parse trees; the same text is often parsed several times in a row. */
 const KEPT = 4;
 
 /** Idle time after which the thread for large texts ends, since a thread takes about 30 MiB. */

@@ -85,7 +85,7 @@ interface FloatFormat {
 const DOUBLE: FloatFormat = { bits: 53, digits: 17, exponentFrom: 15, rounded: (value) => value };
 const SINGLE: FloatFormat = { bits: 24, digits: 9, exponentFrom: 6, rounded: Math.fround };
 
-/** Writes a number as Postgres does, with the shortest digits that are nearer to `value` than to others of its type. */
+/** Writes a number as Postgres does: the shortest decimal that is nearer to it than to any other number of its type. */
 function floatText(value: number, format: FloatFormat): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value < 0 ? '-Infinity' : 'Infinity';
   const sign = value < 0 || Object.is(value, -0) ? '-' : '';
@@ -115,7 +115,7 @@ function shortest(value: number, format: FloatFormat): Decimal {
   }
   const denotes = (decimal: Decimal): boolean =>
     format.rounded(numberOf(decimal)) === value && !isHalfway(decimal, format.bits);
-  // Numbers just below a power of two are closer together, so only the next decimal up may be near enough.
+  // Numbers just below a power of two are closer together, so perhaps only the next higher decimal is near enough.
   const isPower = Number.isInteger(Math.log2(value));
   for (let places = 0; places < format.digits - 1; places++) {
     const text = value.toExponential(places);
@@ -167,7 +167,7 @@ function decimalOf(text: string): Decimal {
  */
 function isHalfway({ digits, exponent }: Decimal, bits: number): boolean {
   const power = exponent - digits.length + 1;
-  // Higher powers of five have more digits than these numbers.
+  // No higher power of five divides a number of `bits` + 1 bits or a decimal of 17 digits.
   if (Math.abs(power) > 24) return false;
   let whole = BigInt(digits);
   const five = 5n ** BigInt(Math.abs(power));

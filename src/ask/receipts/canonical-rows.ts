@@ -13,7 +13,7 @@ export class CanonicalRows {
   readonly #out = new RowBytes(4_096);
 
   /**
-   * @param formats one format per column, a single one for all columns, or empty for text
+   * @param formats formats of the columns (0 text, 1 binary): one each, one for all, or none if all are text
    * @throws QueryError E1001 if a column arrives in binary format and its type has no conversion
    */
   constructor(outputs: readonly OutputColumn[], formats: readonly (0 | 1)[]) {
@@ -24,7 +24,7 @@ export class CanonicalRows {
   }
 
   /**
-   * Yields the bytes of the rows in pieces. Each is a view of `dataRows`, or of a buffer that the next piece
+   * Yields the bytes of the rows in pieces. Each piece is a view of `dataRows`, or of a buffer that the next piece
    * overwrites.
    *
    * @throws QueryError E1001 if a row needs to be converted and is too large
@@ -202,7 +202,7 @@ const jsonText: Conversion = (source, start, end) => {
   return isNull(source, from, to) ? null : onOneLine(source, from, to);
 };
 
-/** Replaces JSON nulls among the elements by NULL. Within other elements nothing matches: their quotes are escaped. */
+/** Replaces JSON nulls among the elements with NULL. Other elements never match, since their quotes are escaped. */
 const withoutNulls: ToBytes = (source, start, end) =>
   Buffer.from(source.toString('utf8', start, end).replace(/(?<=[{,])"null"(?=[,}])/g, 'NULL'));
 

@@ -56,7 +56,7 @@ export function rowDigest(order: RowOrder, salt: Uint8Array, columns: readonly D
 }
 
 /**
- * Starts a hash with the digest's name, the salt, the number of columns, and a field for the name and the type of each.
+ * Starts a hash with the digest's name, the salt, the number of columns, and two fields per column: its name and type.
  */
 function begun(name: string, salt: Uint8Array, columns: readonly DigestedColumn[]): Hash {
   const hash = createHash('sha256').update(`osl-receipt ${name} v1\n`).update(salt);
@@ -89,8 +89,8 @@ class SequenceDigest implements RowDigest {
 
 const LANES = 1_024;
 /**
- * Maximum number of rows of a digest without order. INVARIANT: fewer than 2¹⁶, since 2¹⁶ copies of any row add up to
- * the same sums.
+ * Maximum number of rows of a digest without order. INVARIANT: fewer than 2¹⁶, since the sums are modulo 2¹⁶, so that
+ * 2¹⁶ copies of any row would add nothing to them.
  */
 export const MOST_UNORDERED = 65_535;
 

@@ -32,7 +32,7 @@ export interface ApprovalDecision {
   readonly approved: boolean;
   /** True if the approval is only for the task of the request. */
   readonly forTask: boolean;
-  /** End of the approval; null if it was declined. */
+  /** End of the approval in ms since the epoch; null if it was declined. */
   readonly endsAt: number | null;
 }
 

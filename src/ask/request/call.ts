@@ -1,7 +1,7 @@
 import type { AuditSurface } from '../../../audit/index.js';
 import type { Circumstances, ClientCertificate, Emergency, Identity } from '../../../policy/index.js';
 
-/** A session is authenticated once, but its expiry is checked for every request. */
+/** Credentials of a call. A session is authenticated once, but its expiry is checked for every request. */
 export type Credentials =
   | {
       readonly kind: 'bearer';

@@ -143,7 +143,7 @@ export class SurfaceFault extends ForeignFault {
 export interface SharedDashboard {
   /** Data roles of the policy; a caller with one of them sees the dashboard. */
   readonly roles: readonly string[];
-  /** Content of its file, without the roles. */
+  /** Content of the dashboard's file, without the roles. */
   readonly content: Readonly<Record<string, unknown>>;
 }
 

@@ -40,7 +40,7 @@ export function identify(
   return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
-/** Like `callerAs` without an observer. Returns null on refusal; `respond` refuses the call too, and records it. */
+/** Like `callerAs` without an observer, but null on refusal; `respond` then refuses the call again and records that. */
 export function callerIfAllowed(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,

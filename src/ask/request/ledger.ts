@@ -140,9 +140,9 @@ export class Ledger implements DecisionRecord {
   }
 
   /**
-   * Objects named by a refused request, so that the log shows access attempts: declared ones by name, others as keyed
-   * fingerprints, which keep typos and pasted secrets out of the log. Null for unauthenticated callers, and for
-   * requests refused before they were read.
+   * Returns the objects named by a refused request, so that the log shows access attempts: declared objects by name,
+   * others as keyed fingerprints, which keep typos and pasted secrets out of the log. Returns null for unauthenticated
+   * callers, and for requests refused before they were read.
    */
   #named(error: unknown): AccessedObjects | null {
     if (this.#identity === null || this.#model === null || this.#asked === null || !wasRead(error))

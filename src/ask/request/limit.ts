@@ -134,8 +134,8 @@ export function quotaCounts(
 }
 
 /**
- * Lifetime of a payment in ms. It equals the limiter's window, so at most twice the permitted number of statements can
- * run.
+ * Lifetime of a `Payment` in ms. It equals the limiter's window, so at most twice the permitted number of statements
+ * can run.
  */
 const GOOD_FOR_MS = 1_000;
 

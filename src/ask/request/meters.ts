@@ -46,7 +46,7 @@ export class RequestObserver {
     return this.#tracing !== null;
   }
 
-  /** True if a request that took this long must be passed to `tell`. */
+  /** True if a request that took `us` microseconds must be passed to `tell`. */
   wants(us: number): boolean {
     return us >= this.#slowUs || us >= this.slowest.fromUs || this.#tracing !== null;
   }
@@ -185,7 +185,7 @@ export class Meter {
     }
   }
 
-  /** Durations of whole requests. */
+  /** Durations of whole requests; null if none was recorded. */
   get total(): Durations | null {
     return this.#byPlace[PLACE.total] ?? null;
   }
@@ -263,8 +263,8 @@ class SlowestStatements {
   readonly #kept = new Map<number, SlowStatement[]>();
 
   /**
-   * Starts the minute of `now`, if it is not the current one. Called together with the steps of the charts, so that the
-   * statements of a step are always found in its minute.
+   * Starts the minute of `now`, if it is not the current one. Called whenever the charts move to the step of `now`, so
+   * that the statements of a step are always found in its minute.
    *
    * @param now ms since 1970
    */

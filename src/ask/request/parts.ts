@@ -11,7 +11,7 @@ import type { SealedValue } from './sealed.js';
 /** Dependencies for authenticating callers. */
 export interface DecidingParts {
   readonly tenant: string;
-  /** Read once per request, so that each request sees one consistent model. */
+  /** Returns the served model. Called once per request, so that each request sees one consistent model. */
   model(): ServedModel;
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
   /** Revocations, which are checked for every request. */

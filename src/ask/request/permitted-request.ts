@@ -80,7 +80,7 @@ export class PermittedRequest {
     this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us, standby);
   }
 
-  /** Records any other outcome, provided that the decision is in the log. */
+  /** Records the outcome of a request that `answered` does not record, provided that the decision is in the log. */
   ended(end: PermittedEnd): void {
     const permit = this.#permit;
     if (permit === null || this.recorded !== 'recorded') return;

@@ -6,10 +6,11 @@ import type { FirstRefusals, RecordingParts } from './parts.js';
 
 /**
  * Limits the audit records of unauthenticated callers, in addition to the rate limit of their address. For each
- * address, only the first refusal in a second is recorded in full; one event with its request id counts the others.
+ * address, only the first refusal in a second is recorded in full. One event counts the others, under the first one's
+ * request id.
  */
 export interface RefusalThrottle extends FirstRefusals {
-  /** Flushes the open windows. */
+  /** Ends the open windows and records their counts. */
   settle(): void;
 }
 
@@ -23,7 +24,7 @@ interface RejectedCallWindow {
 }
 
 const WINDOW_MS = 1_000;
-/** Maximum number of addresses with a window of their own; all others share one. */
+/** Maximum number of addresses that have their own window; all other addresses share a single window. */
 const MAX_WINDOWS = 1_024;
 const SURPLUS = 'surplus';
 
@@ -78,12 +79,12 @@ function record(
 type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';
 
 /**
- * Counts health checks and similar requests by path and status. Each window ends with one event that holds the counts,
- * under the request id of its first request.
+ * Counts health checks and similar requests by action and status. Each window ends with one event that holds the
+ * counts, under the request id of its first request.
  */
 export interface Probes {
   count(action: ProbeAction, path: string, status: number, call: RequestCall): void;
-  /** Flushes the open windows. */
+  /** Ends the open windows and records their counts. */
   settle(): void;
 }
 
@@ -115,14 +116,14 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
       else reopen(action, window);
     });
   };
-  /** Merges the counts into the next window, because the log refused the event. */
+  /** Called if the log refused the event of a window: merges its counts into the next window of the same action. */
   const reopen = (action: ProbeAction, failed: ProbeWindow): void => {
     const next = windows.get(action);
     clearTimeout(next?.timer);
     const statuses = next === undefined ? failed.statuses : summed(failed.statuses, next.statuses);
     windows.set(action, { ...failed, statuses, timer: later(action) });
   };
-  /** Called at the end of a window, which stays open while the log refuses records. */
+  /** Called when a window is due to end; extends the window while the log refuses records. */
   const due = (action: ProbeAction): void => {
     const window = windows.get(action);
     if (window === undefined) return;

@@ -4,13 +4,13 @@ import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
 /**
- * An error whose text is not from the error catalogue and is sent to the caller unchanged: of the protocol, or of the
- * catalog engine, which holds no data. The log has its code but not its text, which may quote the statement.
+ * An error whose text is not from the error catalogue but is sent to the caller unchanged: from the protocol, or from
+ * the catalog engine, which holds no data. The log has its code but not its text, which may quote the statement.
  */
 export abstract class ForeignFault extends Error {
   /** SQLSTATE or catalogue code, for the log. */
   abstract readonly code: string;
-  /** SQLSTATE sent to the client; null if it is `code`. */
+  /** SQLSTATE sent to the client; null to send `code`. */
   readonly heard: string | null = null;
 }
 

@@ -15,8 +15,8 @@ import { type ForeignFault, verdictOf } from './public-error.js';
 import type { RedactedStatement } from './redacted-statement.js';
 
 /**
- * Record templates from an authorized request, for later requests by the same caller, under the same versions, whose
- * plans differ only in values. A permit does not authorize anything.
+ * Templates for audit records, made from an authorized request. They are used for later requests by the same caller,
+ * under the same versions, whose plans differ only in values. A permit does not authorize anything.
  */
 export interface Permit {
   readonly caller: Caller;
@@ -116,7 +116,7 @@ export class Recorder {
     this.#parts.audit.appendForm(permit.ok, requestId, statementHmac, rows, us, lost, recorded);
   }
 
-  /** Updates metrics, slow query log and traces. @param end null if refused @returns duration in µs */
+  /** Updates metrics, slow query log and traces. @param end null if the request was refused @returns duration in µs */
   observe(
     subject: { labels(): RequestLabels },
     meter: Meter,
@@ -170,8 +170,8 @@ function recordedStandby({ name, asOf }: AnsweringStandby): NonNullable<AuditEnt
 }
 
 /**
- * Fields of a failed outcome. If the caller lost a right during the request, the outcome is a denial, so that a search
- * for denials finds it.
+ * Returns the fields that an error adds to an outcome record. If the caller lost a right during the request, the
+ * outcome is a denial, so that a search for denials finds it.
  */
 function failureFields(error: QueryError | ForeignFault): Pick<AuditEntry, 'decision' | 'code'> {
   const { decision, code } = verdictOf(error);

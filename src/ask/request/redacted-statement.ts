@@ -9,7 +9,7 @@ export interface RedactedStatement {
   readonly fingerprint: string;
 }
 
-/** Limits on the text that is read and on the shape that is returned, in UTF-16 code units. */
+/** Maximum length of the text that is read and of the shape that is returned, in UTF-16 code units. */
 const MOST_READ = 8_192;
 const MOST_SHOWN = 1_024;
 
@@ -45,7 +45,7 @@ export function redactStatement(text: string, catalog: Catalog): RedactedStateme
   return { shape: cut ? `${whole.slice(0, MOST_SHOWN)} …` : whole, fingerprint };
 }
 
-/** Unclosed literals, comments and quotes extend to the end, so that half a literal is redacted too. */
+/** Matches a token. Unclosed literals, comments and quotes extend to the end, so that half a literal is redacted. */
 const TOKEN = new RegExp(
   [
     String.raw`\s+`,

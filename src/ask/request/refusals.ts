@@ -71,7 +71,7 @@ export function refuseUnauthenticated(
   return refuse(begin(parts, call, action), reason);
 }
 
-/** Records a failure that happened before a session existed; limited per address. */
+/** Records a failure that happened before a session existed. The number of these records is limited per address. */
 export async function recordBrokenConnection(
   parts: RequestParts,
   call: RequestCall,

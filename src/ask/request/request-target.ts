@@ -26,13 +26,13 @@ interface SampledObject {
   readonly name: string;
 }
 
-/** A text that is recorded only by its fingerprint, like a statement. */
+/** A text other than a query. As for a query, only its fingerprint is recorded. */
 interface RecordedText {
   readonly kind: 'term' | 'draft';
   readonly text: string;
 }
 
-/** True if the request was read before it was refused with `error`. */
+/** True unless `error` refused the request before it was read completely. */
 export function wasRead(error: unknown): boolean {
   return !(error instanceof QueryError && UNREAD.has(error.entry));
 }
@@ -48,10 +48,10 @@ const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'noSnapshot',
 ]);
 
-/** Longest refused text that is still parsed for its names, in UTF-16 code units. */
+/** Maximum length of a refused text that is still parsed for the names it mentions, in UTF-16 code units. */
 const LONGEST_READ = 65_536;
 
-/** Returns the objects that a request mentions, declared ones with their full names. Empty if its text is too long. */
+/** Returns the names that a request mentions, declared ones as full names. Empty for a text over `LONGEST_READ`. */
 export function mentionedBy(asked: RequestTarget, catalog: Catalog): MentionedNames {
   if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
   switch (asked.kind) {

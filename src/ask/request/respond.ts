@@ -15,16 +15,16 @@ import type { RequestTarget } from './request-target.js';
 /** The first half of a request: everything up to the decision. `D` is the type of its result. */
 export interface Decision<D> {
   readonly action: string;
-  /** The requested query or object. Logged as a fingerprint; a refusal also logs the objects it names. */
+  /** The requested query or object. Logged as a fingerprint; a refusal also logs the objects named in it. */
   readonly asked?: RequestTarget;
   readonly bucket: LimitBucket | null;
   /** Charge of an earlier request that also covers this one; see `Payment`. */
   readonly payment?: Payment | undefined;
   /** Throws if the caller may not make such requests. */
   readonly permits?: (caller: Caller) => void;
-  /** True if the request needs no row filters, so that the attributes they take from entities are not read. */
+  /** True if the request needs no row filters; the attributes that they read from entities are then not read. */
   readonly readsNoRows?: true;
-  /** Runs `work` when it is this request's turn; access is then evaluated again. */
+  /** Runs `work` when it is this request's turn. Access is evaluated again then, since it may have changed. */
   readonly inTurn?: <T>(work: () => Promise<T>) => Promise<T>;
   decide(caller: Caller, record: DecisionRecord): D | Promise<D>;
 }
@@ -45,9 +45,9 @@ export interface AnswerSteps<D, A> {
   readonly left?: () => number;
   /** Details for the outcome record, as JSON; called even if the request fails. */
   readonly detail?: () => string | null;
-  /** The standby that answered, for the outcome record; called even if the request fails. Null: the primary. */
+  /** The standby that answered, for the outcome record; null for the primary. Called even if the request fails. */
   readonly standby?: () => AnsweringStandby | null;
-  /** The receipt that was requested; absent or null if none. */
+  /** The receipt that the caller requested; absent or null if none was requested. */
   readonly receipt?: RequestedReceipt<A> | null;
   /** Abort signal of the request; once it is aborted, a failure is recorded as a cancellation. */
   readonly signal?: AbortSignal | null;
@@ -181,7 +181,7 @@ function usedBy<D, A>({ detail, standby }: AnswerSteps<D, A>): Pick<RequestEnd, 
   return { detail: detail?.() ?? null, standby: standby?.() ?? null };
 }
 
-/** Authenticates the caller, counts the request, reads its attributes, and checks `permits`. @throws QueryError */
+/** Authenticates the caller, applies the rate limit, reads attributes, and checks `permits`. @throws QueryError */
 async function admit<D>({ parts, call, ledger }: OpenRequest, request: Decision<D>): Promise<Caller> {
   const found = identify(parts, call, ledger);
   const caller = found instanceof Promise ? await found : found;

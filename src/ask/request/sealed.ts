@@ -11,7 +11,7 @@ export class SealedValue<T> {
     Object.freeze(this);
   }
 
-  /** @internal */
+  /** Returns the content. @internal */
   static open<T>(sealed: SealedValue<T>): T {
     return sealed.#value;
   }

@@ -38,7 +38,7 @@ export function login(parts: RequestParts, call: RequestCall, user: string): Pro
 export class TooManyGuesses extends Error {}
 
 /**
- * Opens a session of a service account whose password was verified. Recorded either way.
+ * Opens a session of a service account whose password was verified. Success and failure are both recorded.
  *
  * @throws QueryError E2001, E3001, E5030; TooManyGuesses
  */
@@ -67,7 +67,7 @@ export async function accountLogin(
 }
 
 /**
- * Opens a session of `user` by client certificate. Recorded either way.
+ * Opens a session of `user` by client certificate. Success and failure are both recorded.
  *
  * @throws QueryError E2001, E3001, E4290, E5030
  */
@@ -88,7 +88,7 @@ export async function certificateLogin(
 }
 
 /**
- * Replaces the token of an open session; the new one must have the same tenant and chain. Recorded either way.
+ * Replaces the token of an open session by one with the same tenant and chain. Success and failure are both recorded.
  *
  * @throws QueryError E3001, E2001, E4290, E5030
  */

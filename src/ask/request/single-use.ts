@@ -13,7 +13,7 @@ export interface SingleUse {
 }
 
 /**
- * Uses up the token of a call: it is valid for a single change, so that an intercepted token cannot make another.
+ * Uses up the token of a call, which is valid for a single change, so that an intercepted token cannot be used again.
  * Sessions of the Postgres protocol are exempt.
  *
  * @throws QueryError E3001

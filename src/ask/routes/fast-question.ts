@@ -26,7 +26,7 @@ export class FastQuestion implements ShortAnswer {
   #count = 0;
   /** The standby that answers; null for the primary. */
   #source: StandbySource | null = null;
-  /** Error for the client, to be sent once the decision is recorded or recording it has failed. */
+  /** Error that ended or stopped the query, sent once the decision is recorded; null if there is none. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
   /** Aborts the long answer that the governed engine is producing; null if there is none. */
   #going: AbortController | null = null;
@@ -98,7 +98,7 @@ export class FastQuestion implements ShortAnswer {
     void this.#goOn(asked, this.#going.signal);
   }
 
-  /** Stops the query with `error`. `cancelled` is true if the client or its session cancelled the query. */
+  /** Stops the query with `error`. `cancelled` is true if the client or its session's timeout stopped it. */
   #stop(error: QueryError, cancelled: boolean): void {
     if (this.#asked === null || this.#failure !== null) return;
     if (this.#going !== null) {
@@ -122,7 +122,7 @@ export class FastQuestion implements ShortAnswer {
     this.#tell();
   }
 
-  /** Sends the result or error once the decision is recorded, or the error if recording it failed. */
+  /** Sends the result or error if the decision is recorded. If recording it failed, sends that failure instead. */
   #tell(): void {
     const asked = this.#asked;
     const { recorded, requestId } = this.#request;

@@ -33,7 +33,7 @@ export type Literals = readonly string[] | 'its own';
 /** Everything needed to run an answered query again, with other literals, for the same caller and versions. */
 export class Route {
   readonly permit: Permit;
-  /** The plan; other literals change only the values of its slots. */
+  /** The plan. For other literals, only the values of its slots differ. */
   readonly plan: GovernedPlan;
   readonly statement: ShortStatement;
   readonly #template: PlanTemplate | null;
@@ -85,8 +85,8 @@ export class Route {
   }
 
   /**
-   * True if the route was created for the same chain, rights and model. The chain matters because a route contains
-   * attribute values, which may differ even if rights are equal.
+   * True if the route was created for the same tenant, chain, rights, audit details and model. The chain matters
+   * because a route contains attribute values, which may differ even if rights are equal.
    */
   isOf(other: Caller): boolean {
     const { caller } = this.permit;
@@ -101,7 +101,7 @@ export class Route {
     );
   }
 
-  /** Returns the slots for these literals; null if the plan does not, or might not, fit them. */
+  /** Returns the plan's slots with these literals as values; null if the plan may not fit them. */
   slotsWith(values: Literals): readonly Slot[] | null {
     if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan.slots;
     return this.#template?.slotsWith(values) ?? null;
@@ -136,7 +136,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 
 type TextBody = Exclude<DataQuestion['body'], { readonly kind: 'metrics' }>;
 
-/** With lower caps there are no routes: the fast path does not check caps, since its answers are smaller than this. */
+/** Lowest caps under which routes exist: answers on the fast path are smaller, so it does not check caps. */
 const LEAST_ROWS = 1_000;
 const LEAST_BYTES = 65_536;
 
@@ -159,7 +159,7 @@ function valueFrom(
   }
 }
 
-/** Source of each parameter value; null if one must be computed for each run. */
+/** Returns the source of each parameter value; null if a value must be computed for each run. */
 function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly ParameterSource[] | null {
   const input = { parts, caller, parameters: [] };
   const sources: ParameterSource[] = [];
@@ -204,7 +204,7 @@ const UNTOLD = new WeakSet<GovernedPlan['query']>();
 export class RouteBook {
   readonly #byCaller = new LRUCache<string, CallerRoutes>({ max: MOST_CALLERS });
 
-  /** Returns the routes of `caller`, shared only with callers of the same identity, rights and model object. */
+  /** Returns the routes of `caller`, shared with callers of the same chain, rights, audit details and model object. */
   of(caller: Caller): TextRoutes {
     const { identity, access, model } = caller;
     const key = JSON.stringify([
@@ -222,8 +222,8 @@ export class RouteBook {
   }
 
   /**
-   * Returns the known route of an answered query, or creates one. Returns null if the query cannot have a route, or not
-   * before a later run.
+   * Returns the known route of an answered query, or creates one. Returns null if the query cannot have a route, or
+   * cannot have one yet.
    *
    * @param isNamed true if the statement can run again without its text
    */

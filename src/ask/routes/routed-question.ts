@@ -70,7 +70,7 @@ export class Sweep {
   }
 }
 
-/** Receives the results of fast queries. Called once per query, and never before `begin` has returned. */
+/** Receives the result of each fast query, by one call of one of its methods after `begin` has returned. */
 export interface AnswerReceiver {
   readonly whole: boolean;
   /** Receives all rows at once; the decision has been recorded. `freshness` is null if the primary answered. */
@@ -82,7 +82,7 @@ export interface AnswerReceiver {
 }
 
 interface LongAnswerSink extends RowSink {
-  /** Called when the answer is complete, or `truncated` by a cap. */
+  /** Called when the answer is complete. `truncated` is true if a cap ended the answer early. */
   finished(count: number, truncated: boolean, requestId: string, freshness: AnswerFreshness | null): void;
   failed(error: QueryError, requestId: string, text: string): void;
 }

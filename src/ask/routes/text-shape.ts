@@ -2,8 +2,8 @@ import type { ShapedText } from 'osl-compiler';
 
 /*
  * Recognizes texts of a known shape by their bytes. The compiler's `shapeOf` defines shapes; this file shares no code
- * with it. A shape is created here only if both scans found the same literals in a compiled text. Another text has
- * this shape only if everything between its literals is the same, byte for byte.
+ * with it. A shape is created here only if `shapeOf` and the scan in this file found the same literals in a compiled
+ * text. Another text has this shape only if everything between its literals is the same, byte for byte.
  */
 
 /** The lexical class of a literal: string, int4, int8, or number with a decimal point. */
@@ -29,7 +29,7 @@ const MARK = 0x01;
 const FNV_BASIS = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
 
-/** Bytes after which a digit starts a number: spaces and operators. */
+/** Bytes after which a digit starts a number: white space, operators and punctuation. */
 const BEFORE_NUMBER: Uint8Array = tableOf(' \t\n\r~!@#^&|`?+-*/%<>=,()[];:');
 
 function tableOf(characters: string): Uint8Array {

@@ -26,12 +26,12 @@ export type ColumnProtection = MaskKind | 'aggregates' | 'hidden';
 export interface ObjectDifference {
   /** Full name, such as `osl.entities.person`. */
   readonly object: string;
-  /** Columns that the statement reads and that would be less visible. */
+  /** Columns that the statement reads and that would be less visible, with the protection they would get. */
   readonly masked: ReadonlyMap<string, ColumnProtection>;
-  /** Columns that the statement reads and that would be more visible. */
+  /** Columns that the statement reads and that would be more visible than under the served policy. */
   readonly shown: readonly string[];
   readonly rows: 'same' | 'narrower' | 'wider' | 'other';
-  /** True if other rows show a masked column, a mask is of another kind, or a facet's served version differs. */
+  /** True if a column would be masked in other rows or with another mask, or if a facet's served version differs. */
   readonly otherMasks: boolean;
   /** True if the minimum group size or another rule for groups differs. */
   readonly groups: boolean;
@@ -192,7 +192,7 @@ function maskOf(relation: Relation, name: string, { access }: PolicySide): MaskK
 }
 
 /**
- * Returns the mask of a column and the conditions under which rows show the column in the clear, as text to compare.
+ * Returns the mask of a column and the conditions of the rows that show the column in the clear, as text to compare.
  */
 function maskText(relation: Relation, name: string, side: PolicySide): string {
   const label = relation.columns.find((column) => column.name === name)?.sensitivity ?? null;
@@ -219,8 +219,9 @@ function rowsOf(relation: Relation, side: PolicySide, grouped: boolean): RowCond
 }
 
 /**
- * Compares row filters by the text of their conditions: more conditions are narrower, fewer are wider. Anything else is
- * `other`. If the result is `narrower` or `wider`, the rows may still be equal, but never the opposite.
+ * Compares row filters by the text of their conditions: a filter with more conditions is narrower, one with fewer is
+ * wider. Otherwise the result is `other`. With `narrower` or `wider`, the rows may still be equal, but never the
+ * opposite.
  */
 function compareRows(served: RowConditions, shadow: RowConditions): ObjectDifference['rows'] {
   const [less, more] = [isWithin(shadow, served), isWithin(served, shadow)];

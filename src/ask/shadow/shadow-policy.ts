@@ -42,7 +42,7 @@ interface CountedStatement {
   statement: RedactedStatement | null;
 }
 
-/** Rights of one caller under both policies, and the questions that it asked. */
+/** Rights of one caller under both policies, and the caller's questions. */
 interface CallerStatements {
   readonly chain: readonly string[];
   readonly served: PolicySide;
@@ -57,12 +57,12 @@ interface CallerStatements {
 interface WaitingQuestion {
   readonly of: CallerStatements;
   readonly question: PlannedQuestion;
-  /** The plan under the served policy, or the error with which it refused the question. */
+  /** The plan under the served policy, or the error with which that policy refused the question. */
   readonly outcome: GovernedPlan | QueryError;
   readonly counted: CountedStatement;
 }
 
-/** Maximum number of statements that are compared, and of callers. Questions beyond it are only counted. */
+/** Maximum number of compared statements, and maximum number of callers. Questions beyond either are only counted. */
 const MOST_STATEMENTS = 10_000;
 /** Maximum number of waiting questions, and of characters in their texts. */
 const MOST_WAITING = 1_000;
@@ -202,7 +202,8 @@ export class ShadowPolicy implements ShadowWatch {
   }
 
   /**
-   * Returns the caller's rights under both policies. If they cannot be compared, counts the question and returns null.
+   * Returns the caller's rights under both policies; null if they cannot be compared. The question is then counted as
+   * not compared.
    */
   #statementsOf(caller: Caller, now: number): CallerStatements | null {
     const known = this.#byCaller.get(caller);
@@ -331,7 +332,7 @@ export class ShadowPolicy implements ShadowWatch {
   async #compared({ of, question, outcome }: WaitingQuestion): Promise<PlanComparison | 'failed'> {
     const { served, shadow, manifest } = of;
     const plans = async (side: PolicySide) => this.#planned(side, manifest, question);
-    // Which rollup a plan uses depends on those built at the moment, so the compared plans use none.
+    // The rollups that a plan may use change over time, so the compared plans use none.
     const usesRollups = !(outcome instanceof QueryError) && outcome.rollup !== null;
     const before = usesRollups ? await plans(served) : outcome;
     const after = shadow instanceof QueryError ? shadow : await plans(shadow);
@@ -347,8 +348,8 @@ export class ShadowPolicy implements ShadowWatch {
   }
 
   /**
-   * Returns the plan of a question under one policy, or the error with which the policy refuses the question; null for
-   * errors that the policy does not cause.
+   * Returns the plan of a question under one policy, or the error with which that policy refuses the question; null if
+   * the question fails for a reason other than the policy.
    */
   async #planned(
     { access }: PolicySide,
@@ -460,7 +461,8 @@ function lengthOf(body: PlannedQuestion['body']): number {
 const METRICS_CHARACTERS = 1_024;
 
 /**
- * Returns the mark of a long text that is being compiled. If that kills the process, the next start reports the mark.
+ * Returns the mark that is kept while a long text is compiled. If this kills the process, the next start reports the
+ * mark.
  */
 function markOf(text: string): CompileMark {
   return {

@@ -23,7 +23,7 @@ export interface ShadowReport extends ShadowFigures, Omit<ShadowStart, 'policy'>
   /** Version of the shadow policy. */
   readonly policy: string;
   readonly state: 'running' | 'stopped' | 'expired';
-  /** End of the comparison; null while it is running. */
+  /** End of the comparison; null while the comparison is running. */
   readonly ended_at: string | null;
 }
 

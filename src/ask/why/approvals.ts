@@ -31,8 +31,8 @@ interface ApprovalView {
   /** The statement as written; null for administrators who may not decide and did not make the request. */
   readonly statement: string | null;
   /**
-   * Grants that the approval would add. `grant` is as in the policy file, and null unless the caller may decide.
-   * `changed`: the policy has no such grant any more.
+   * Grants that the approval would add. `grant` is as in the policy file; null unless the caller may decide. `changed`
+   * is true if the policy no longer contains the grant.
    */
   readonly grants: readonly {
     readonly on: string;
@@ -121,8 +121,8 @@ function minutesOf({ grants }: ApprovalRequest): number {
 /**
  * True if the caller may decide the request.
  *
- * INVARIANT: nobody approves their own request: an approver has every role that the grants name, does not act on behalf
- * of others, and is not in the chain of the request.
+ * INVARIANT: nobody approves their own request: an approver has every approver role that the grants name, does not act
+ * on behalf of others, and is not in the chain of the request.
  */
 function isApprover({ identity, access }: Caller, { chain, grants }: ApprovalRequest): boolean {
   const { dataRoles, adminRoles } = access;
@@ -136,8 +136,8 @@ export type ApprovalVerdict =
   | { readonly kind: 'revoke' };
 
 /**
- * Decides a request, or ends an approval. The record is durable before the decision takes effect. If several callers
- * decide a request, the first decision counts.
+ * Decides a request, or ends an approval. The record is durable before the decision takes effect. If several approvers
+ * decide the same request, the first decision counts.
  *
  * @throws QueryError E2101, E4040, E4090, E5036, and the errors of `respond`
  */

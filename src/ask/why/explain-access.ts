@@ -28,7 +28,7 @@ import { type RowReason, rowReason, type TakenAway, takenAway } from './row-visi
 
 /** A question about how a hypothetical caller would see an object. */
 export interface AccessQuestion extends HypotheticalCaller {
-  /** Assumed circumstances. Conditions on circumstances not given are false; the time defaults to now. */
+  /** Assumed circumstances. Conditions on circumstances that are not given are false; the time defaults to now. */
   readonly in: Partial<Omit<Circumstances, 'emergency'>>;
   /** An entity, bridge or facet, or one of its columns: `osl.entities.customer.email`. */
   readonly object: string;
@@ -53,7 +53,7 @@ export interface AccessExplanation extends Reasons {
 
 /**
  * Explains how a hypothetical caller would see an object; only for callers who may know the policy. Reads no data
- * unless a row is given: then it reads the attributes for the row filters, and whether the row exists.
+ * unless a row is given: then it reads the attributes that the row filters use, and checks whether the row exists.
  *
  * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and the errors of `respond`
  */

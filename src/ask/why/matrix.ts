@@ -17,11 +17,11 @@ import { respond } from '../request/respond.js';
 
 export interface MatrixQuestion {
   readonly subject: string;
-  /** Substring of full column names, ignoring case. */
+  /** Selects the columns whose full name contains this text, ignoring case. */
   readonly object: string;
-  /** Restricts subjects to those with one of these visibilities in at least one row of the page; null for all. */
+  /** Selects subjects with one of these visibilities for at least one column on the page; null for all subjects. */
   readonly sees: readonly Visibility[] | null;
-  /** Restricts subjects to those that follow this name alphabetically; null starts with the first. */
+  /** Selects the subjects whose name sorts after this one; null to start with the first subject. */
   readonly after: string | null;
   readonly subjects: number;
   readonly from: number;
@@ -35,7 +35,7 @@ interface MatrixRow {
   readonly column: string;
   readonly label: string | null;
   readonly sees: readonly Visibility[];
-  /** For each subject, true if it sees the column only in the rows that a row filter selects. */
+  /** For each subject, true if row filters limit the rows in which the subject sees the column. */
   readonly some_rows: readonly boolean[];
 }
 
@@ -52,7 +52,7 @@ export interface Matrix {
 
 export const MOST_SUBJECTS = 50;
 export const MOST_ROWS = 200;
-/** Maximum number of subjects evaluated for a page; then the page ends early. */
+/** Maximum number of subjects evaluated for a page. If it is reached, the page ends early. */
 const MOST_JUDGED = 1_000;
 /** Number of names processed between two yields to the event loop. */
 const STRIDE = 500;
@@ -176,8 +176,8 @@ function* subjectsFor(
 }
 
 /**
- * True if all grants that show a column it reads (itself, or the inputs of a computed column) have a row filter. For a
- * column of passages, also true if all grants on their entity have one.
+ * True if every grant that shows the column (or an input of a computed column) has a row filter. For a column of
+ * passages, also true if every grant on the facet's entity has a row filter.
  */
 function isFiltered(
   { relation, column, computed }: SelectedRow,
@@ -193,7 +193,7 @@ function isFiltered(
   );
 }
 
-/** True if at least one grant that `covers` accepts shows rows, and every such grant has a row filter. */
+/** True if at least one grant that `covers` accepts shows single rows, and every such grant has a row filter. */
 function areFiltered(name: string, covers: (grant: RelationGrant) => boolean, access: Access): boolean {
   const grants = access.relations.get(name)?.grants ?? [];
   const showing = grants.filter((grant) => grant.groups === undefined && covers(grant));

@@ -29,7 +29,7 @@ export interface AccessRequest {
   readonly reason: string;
 }
 
-/** Result of an access request. It reveals nothing about the object: it is the same if the object does not exist. */
+/** Result of an access request. It reveals nothing about the object, not even whether the object exists. */
 export interface AccessRequested {
   /** False if no receiver is configured, so that nobody is notified. */
   readonly delivered: boolean;
@@ -42,10 +42,10 @@ export interface AccessRequestParts extends AnswerParts {
 }
 
 /**
- * Records a request for access and notifies the policy's owner of the roles and the grant that would satisfy it. For
- * grants that lack only an approval, opens an approval request. Changes no rights.
+ * Records a request for access and notifies the policy's owner. For an object, the notice lists the roles and the grant
+ * that would give access. For grants that lack only an approval, opens an approval request. Changes no rights.
  *
- * @throws QueryError E5034 if the receiver does not accept it, E4290, E5036, and the errors of `respond`
+ * @throws QueryError E5034 if the receiver does not accept the notice, E4290, E5036, and the errors of `respond`
  */
 export function requestAccess(
   parts: AccessRequestParts,
@@ -82,7 +82,7 @@ export function requestAccess(
   });
 }
 
-/** Names for the log: the relation, followed by the column if it exists. */
+/** Returns the names for the log: the relation, followed by the column if it exists. */
 function namesOf(relation: Relation, column: string | null): readonly string[] {
   const all = [...relation.columns, ...(relation.computed ?? [])];
   const is = column !== null && all.some(({ name }) => name === column);
@@ -107,7 +107,7 @@ export interface AccessOffer {
   readonly declared: boolean;
   readonly sees: Visibility;
   readonly roles: readonly RoleOffer[];
-  /** The smallest grant that would show the object unmasked, in policy syntax. */
+  /** The smallest grant that would show the object unmasked, in policy syntax; null if the object is not declared. */
   readonly grant: Readonly<Record<string, unknown>> | null;
 }
 
@@ -189,6 +189,6 @@ export interface OwnerNotice {
 
 /** Notifies the owner of the policy. */
 export interface Owner {
-  /** Resolves once delivered; null if no receiver is configured. @throws QueryError E5034 */
+  /** Delivers a notice; resolves once it is accepted. Null if no receiver is configured. @throws QueryError E5034 */
   readonly tell: ((notice: OwnerNotice) => Promise<void>) | null;
 }

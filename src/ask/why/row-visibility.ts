@@ -64,7 +64,7 @@ export interface RowReason {
   readonly visible: boolean;
   /** Grants that show the row, each on its own, such as `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];
-  /** Subjects of the chain without which the row would be visible. */
+  /** Subjects of the chain without which the row would be visible; empty if it is visible. */
   readonly taken_away_by: readonly string[];
 }
 
@@ -78,8 +78,8 @@ export interface RowQuestion {
 }
 
 /**
- * Checks whether the chain in `caller.seenAs` sees the row, by running its row filters on the governed engine. Only
- * the row's existence is read. Masked key columns are compared in the clear, since only callers who may know the
+ * Checks whether the chain in `caller.seenAs` sees the row, by running the chain's row filters on the governed engine.
+ * Only the row's existence is read. Masked key columns are compared in the clear, since only callers who may know the
  * policy may ask.
  *
  * @throws QueryError E0511 for a key of the wrong length or a relation without a key; and the errors of the statement

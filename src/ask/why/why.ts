@@ -17,7 +17,8 @@ export interface Why {
   readonly object: string;
   readonly sees: Exclude<Visibility, 'nothing'>;
   /**
-   * Description of the text in masked cells; null if nothing is masked or no mask is declared for the column's label.
+   * Description of the content of masked cells; null if nothing is masked or no mask is declared for the column's
+   * label.
    */
   readonly masked_as: string | null;
   readonly because: readonly string[];

@@ -44,9 +44,9 @@ const STATEMENT_MS = 5_000;
 const IDLE_MS = 60_000;
 
 /**
- * Connects lazily. After a failed connection, a new pool is created with the URL valid at that time, on the primary if
- * the URL names several hosts. An attempt to connect ends after `CONNECT_MS`, or after `CONNECT_ONE_MS` for each of
- * several hosts.
+ * Returns a client that connects on first use. After a failed connection, a new pool is created with the URL valid at
+ * that time, on the primary if the URL names several hosts. An attempt to connect ends after `CONNECT_MS`, or after
+ * `CONNECT_ONE_MS` for each of several hosts.
  */
 export function openControl(place: ControlPlace, options: ControlOptions = {}): ControlDatabase {
   const { connections = 2, statementMs = STATEMENT_MS } = options;
@@ -134,8 +134,8 @@ function hasSeveral(place: ControlPlace): boolean {
 }
 
 /**
- * Opens a pool. With several hosts, it is for the primary, to which one connection has succeeded. @throws StartProblem,
- * ControlFault
+ * Opens a pool. If the URL names several hosts, it is for their primary, and a connection has succeeded. @throws
+ * StartProblem, ControlFault
  */
 async function openPool(
   place: ControlPlace,
@@ -201,7 +201,7 @@ export class ControlFault extends Error {
   }
 }
 
-/** Converts a statement or connection error to a ControlFault whose message contains no value and no password. */
+/** Converts an error of a statement or connection to a ControlFault, for the operator's log. It never has a password. */
 export function controlFault(error: unknown): ControlFault {
   if (error instanceof ControlFault) return error;
   const code = codeIn(error);
@@ -264,7 +264,7 @@ export function listenForChanges(place: ControlPlace, listener: SignalListener):
     later(open, pause);
     pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
   };
-  /** Sends a statement every `PULSE_MS`; if one is not answered, the session ends. */
+  /** Sends a statement every `PULSE_MS`. If a statement is not answered in time, the session ends. */
   const pulse = (of: PostgresSession): void => {
     later(() => void of.query('select 1').then(() => pulse(of), ignored), PULSE_MS);
   };

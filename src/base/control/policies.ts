@@ -83,7 +83,8 @@ export async function policyText(
 }
 
 /**
- * Returns the active policy; null if there is none. @throws ControlFault, ControlConflict if its digest does not match
+ * Returns the active policy; null if there is none. @throws ControlFault; ControlConflict if the text does not match
+ * the digest
  */
 export async function activePolicy(control: ControlQueries, tenant: string): Promise<ActivePolicy | null> {
   const [row] = await control.query(
@@ -110,7 +111,7 @@ export interface Authorship {
   readonly comment: string | null;
 }
 
-/** Stores a text as the next version, unless it equals the newest one. @throws ControlFault */
+/** Stores a text as the next version, unless it equals the text of the newest version. @throws ControlFault */
 export function pushPolicy(
   database: ControlDatabase,
   tenant: string,

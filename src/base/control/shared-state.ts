@@ -178,8 +178,8 @@ export async function approvalsAt(
 }
 
 /**
- * Adds a request and returns null, or returns the limit that `refuses` gives for the existing entries. Requests of all
- * gateways are added one after another. Idempotent. Expired entries are removed.
+ * Adds an approval request and returns null, unless `refuses` returns a limit for the existing entries: then returns
+ * that limit. Requests of all gateways are added one after another. Idempotent. Expired entries are removed.
  *
  * @param until end of the request, ms since the epoch
  * @throws ControlFault

@@ -6,18 +6,16 @@ const HEADER = 5;
 const MAX_MESSAGE = 0x4000_0000;
 
 /**
- * Splits the server's bytes into whole messages, and checks that strings end inside them. The parser of `pg` checks
- * neither: a server that is not Postgres could make it throw an uncaught exception, or read forever.
+ * Splits the server's bytes into whole messages and checks their lengths and strings. The parser of `pg` does not check
+ * them: a server that is not Postgres could make it throw an uncaught exception, or read forever.
  */
 class MessageCheck {
   #chunks: Buffer[] = [];
   #length = 0;
-  /** Bytes needed until the next message is complete. */
+  /** Number of buffered bytes at which the next message, or at least its header, is complete. */
   #needed = HEADER;
 
-  /**
-   * Returns the messages completed so far; empty if the first is incomplete. @throws Error if a message is malformed
-   */
+  /** Returns the messages completed so far; empty if none is complete. @throws Error if a message is malformed */
   take(chunk: Buffer): Buffer {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
@@ -51,7 +49,7 @@ function messageEnd(bytes: Buffer, at: number): number | null {
   return at + 1 + length;
 }
 
-/** @throws Error if a string does not end within `body` */
+/** Checks the strings of a message. @throws Error if a string does not end within `body` */
 function checkStrings(type: number, body: Buffer): void {
   switch (String.fromCharCode(type)) {
     case 'E':

@@ -20,14 +20,15 @@ const WANTED: ReadonlyMap<string, TargetSessionAttrs> = new Map([
   ['prefer-standby', 'prefer-standby'],
 ]);
 
-/** Timeout per host in ms, so that an unresponsive host does not use up the time of the others. */
+/** Timeout per host in ms, so that an unresponsive host does not use up the time of the other hosts. */
 export const CONNECT_ONE_MS = 2_000;
 
 const URL_PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/;
 
 /**
- * Parses `postgres://role@h1:5432,h2/db?target_session_attrs=primary`. @throws Error for an unknown value, addressed
- * to the operator
+ * Parses `postgres://role@h1:5432,h2/db?target_session_attrs=primary`.
+ *
+ * @throws Error, with a message for the operator, if the value of `target_session_attrs` is unknown
  */
 export function upstreamOf(url: string): ServerList {
   const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
@@ -46,8 +47,7 @@ export function upstreamOf(url: string): ServerList {
 }
 
 /**
- * Returns the URL. If it names several hosts and has no `target_session_attrs`, adds the parameter to ask for the
- * primary.
+ * Returns the URL with `target_session_attrs=primary` added if it names several hosts and does not set this parameter.
  */
 export function ofPrimary(url: string): string {
   const [, , authority = '', , query] = URL_PARTS.exec(url) ?? [];
@@ -79,7 +79,7 @@ const served = new Map<string, number>();
 
 /**
  * Connects to the first suitable server, starting with the one that worked last. `connect` receives the required role
- * of the server and rejects if it has another.
+ * of the server and rejects if the server has another role.
  *
  * @throws the error of the last server tried
  */

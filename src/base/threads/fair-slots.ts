@@ -16,7 +16,7 @@ export class FairSlots {
     return (this.#waiting.get(caller)?.size ?? 0) >= MOST_WAITING;
   }
 
-  /** Runs `work` when its turn comes. @param signal cancels the wait, not work that has begun; its reason is thrown */
+  /** Runs `work` when its turn comes. @param signal cancels the wait, but not running `work`; its reason is thrown */
   async take<T>(caller: string, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;

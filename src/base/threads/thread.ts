@@ -107,8 +107,8 @@ export function yieldToOthers(): void {
 export type ThreadFailure = 'late' | 'memory' | 'failed';
 
 /**
- * Waits for the first message that `read` maps to a value. Rejects with any error thrown by `read`, or with `ended()`
- * on timeout or if the thread ends. The caller must terminate a thread that timed out.
+ * Waits for the first message that `read` maps to a value. Rejects with any error thrown by `read`, or with the error
+ * from `ended` on timeout or if the thread ends. The caller must terminate a thread that timed out.
  */
 export function answerOf<Message, T>(
   worker: Worker,

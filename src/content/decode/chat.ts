@@ -45,7 +45,7 @@ function withoutThought(content: string): string {
   return at < 0 ? content : content.slice(at + end.length);
 }
 
-/** Returns the text between the first and the last code fence, without the language tag. */
+/** Returns the text between the first and the last code fence, without the language tag; null without two fences. */
 function betweenFences(text: string): string | null {
   const begin = text.indexOf(FENCE);
   const end = text.lastIndexOf(FENCE);

@@ -35,7 +35,7 @@ export interface DecoderPassage {
 /** An operator with its arguments. It creates the question and interprets an answer that matches the schema. */
 export interface DecoderTask {
   question(passage: DecoderPassage): ChatQuestion;
-  /** @throws DecoderFailure */
+  /** Interprets an answer about `passage`. @throws DecoderFailure */
   value(answer: unknown, passage: DecoderPassage): DecoderValue;
 }
 
@@ -44,7 +44,7 @@ interface DecoderValue {
   readonly faults: readonly DecoderFailure[];
 }
 
-/** @throws InvalidArgument */
+/** Creates the task of an operator from its arguments. @throws InvalidArgument */
 export function decoderTask(operator: DecoderName, given: CheckedArguments): DecoderTask {
   switch (operator) {
     case 'EXTRACT':

@@ -180,7 +180,7 @@ class DecodeRun {
     this.spent.unreportedTokens += unreportedTokens;
   }
 
-  /** @throws DecoderFailure */
+  /** Stores the value and the faults of an answer. @throws DecoderFailure */
   #take(index: number, answer: unknown, passage: DecoderPassage): void {
     const { value, faults } = this.#task.value(answer, passage);
     this.column[index] = value;

@@ -7,7 +7,7 @@ export type VectorLayout = LexicalLayout | DenseLayout;
 interface LexicalLayout {
   readonly kind: 'lexical';
   readonly dimensions: number;
-  /** `halfvec` represents integers up to 2,048 exactly, in half the space. */
+  /** `halfvec` represents integers up to 2,048 exactly, in half the space of `vector`. */
   readonly type: 'vector' | 'halfvec';
 }
 

@@ -13,9 +13,9 @@ const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 const LARGEST = 127;
 
 /**
- * Hashed character 3- to 5-grams and words. The vector does not depend on the corpus: equal texts have equal vectors
- * in every store. Only its direction matters, so components are integers: sums of products are exact in any order, and
- * the stored text is short.
+ * Hashes the words and the character 3- to 5-grams of a text into a vector. The vector does not depend on the corpus:
+ * equal texts have equal vectors in every store. Only its direction matters, so components are integers: sums of
+ * products are exact in any order, and the stored text is short.
  *
  * @returns 1024 numbers; all 0 for a text without a letter or digit
  */
@@ -65,7 +65,8 @@ function scaled(sums: Float64Array): Float32Array {
 }
 
 /**
- * The offline default, which needs no model and no network. `embed` returns n-gram vectors; BM25 has separate columns.
+ * The default embedder, which works offline, without a model. `embed` returns n-gram vectors; BM25 has separate
+ * columns.
  */
 export const lexicalEmbedder: Embedder = Object.freeze({
   model: LEXICAL_MODEL,

@@ -88,7 +88,7 @@ function listed(vectors: unknown, count: number): readonly unknown[] {
 /** An embedding server, its request settings, and the type in which its vectors are stored. */
 export interface EmbeddingEndpoint extends HttpEndpoint {
   readonly model: string;
-  /** Default: `openai`. */
+  /** Format of requests and responses. Default: `openai`. */
   readonly protocol?: EmbeddingProtocol;
   /** Sent only if set: many servers reject unknown fields. */
   readonly dimensions?: number;
@@ -132,7 +132,10 @@ export async function openEmbeddingEndpoint(endpoint: EmbeddingEndpoint): Promis
   };
 }
 
-/** Omits the URL, because a model that moves to another server returns the same vectors. */
+/**
+ * Returns a fingerprint of the settings that affect the vectors. It omits the URL, because a model that moves to
+ * another server returns the same vectors.
+ */
 function fingerprintOf(endpoint: EmbeddingEndpoint, dimensions: number): string {
   const { model, protocol = 'openai', prefixes, maxChars = DEFAULT_MAX_CHARS, store } = endpoint;
   return `${protocol};${JSON.stringify([model, dimensions, prefixes ?? null, maxChars, store ?? null])};r1`;

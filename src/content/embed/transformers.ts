@@ -69,7 +69,7 @@ export async function openTransformers(
 }
 
 async function importPackage(): Promise<unknown> {
-  // Not a literal: the package is optional, and a build without it must type-check.
+  // The name is not a literal: the package is optional, and a build without it must type-check.
   const name: string = PACKAGE;
   try {
     return await import(name);

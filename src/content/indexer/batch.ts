@@ -178,7 +178,7 @@ export async function removeDocuments(
   );
 }
 
-/** Updates word counts. While a store is being built this does nothing: its words are counted once, at the end. */
+/** Updates word counts. Does nothing while a store is being built, whose words are counted once, at the end. */
 async function countWordsOf(
   tx: SystemQueries,
   { run, embedder }: IndexContext,

@@ -19,7 +19,7 @@ export type ChunkRow = readonly (string | null)[];
 
 const ORDINAL_DIGITS = 6;
 
-/** `doc_id#000012`: ids sort by document, then by position, in the "C" collation. */
+/** Returns the id of a chunk, such as `doc_id#000012`. Ids sort by document, then by position, in the "C" collation. */
 function chunkId(documentId: string, ordinal: number): string {
   return `${documentId}#${`${ordinal}`.padStart(ORDINAL_DIGITS, '0')}`;
 }
@@ -41,7 +41,7 @@ export interface CuttableDocument {
   readonly redactor: Redactor;
 }
 
-/** Estimates the average document length for BM25 of a new store from its first documents. */
+/** Estimates the average document length, for BM25 in a new store, from the store's first documents. */
 export async function lengthOf(facet: Facet, documents: readonly CuttableDocument[]): Promise<number> {
   const words = await wordRules(facet.language);
   const chunks = documents.flatMap(({ document, redactor }) => chunksOf(facet, document, redactor));
@@ -186,7 +186,7 @@ function found(
   }
 }
 
-/** Rows of `DERIVED_COLUMNS`: for each derived attribute, one row per supporting chunk. */
+/** Returns rows of `DERIVED_COLUMNS`: for each derived attribute, one row per supporting chunk. */
 export function derivedRows(
   { id, key }: ServedDocument,
   vectors: readonly Float32Array[],

@@ -16,23 +16,23 @@ export class FrontendEncoder extends GrowingBytes {
     super(INITIAL);
   }
 
-  /** The encoded bytes, which are valid until the next append after `reset` or `detach`. */
+  /** The encoded bytes. The view stays valid until the next append after `reset`. */
   view(): Uint8Array {
     return this.bytes.subarray(0, this.at);
   }
 
-  /** Starts over in the same buffer; call it once `view()` is no longer read. */
+  /** Empties the buffer and reuses it. Call this only when `view()` is no longer being read. */
   reset(): void {
     this.at = 0;
   }
 
-  /** Starts over in a new buffer, leaving the old one to its readers. */
+  /** Continues with a new, empty buffer, so that earlier views of the old one stay valid. */
   detach(): void {
     this.bytes = Buffer.allocUnsafe(INITIAL);
     this.at = 0;
   }
 
-  /** Drops everything after `length`. */
+  /** Truncates the buffer to `length` bytes. */
   cutTo(length: number): void {
     this.at = Math.min(this.at, length);
   }

@@ -5,7 +5,7 @@ const DATA_ROW = 0x44;
 const HEADER = 5;
 /** Maximum length of a message in bytes, a limit of Postgres. */
 const MAX_MESSAGE = 0x4000_0000;
-/** Number of bytes kept of a large message other than a row; errors and notices may quote values of any size. */
+/** Number of bytes kept of a large message that is not a row: errors and notices may quote values of any size. */
 const START_BYTES = 65_536;
 
 /**
@@ -190,7 +190,7 @@ export class BackendSplitter {
   }
 }
 
-/** Returns the end of the message at `start`; beyond the chunk if the message or its header is incomplete. */
+/** Returns the end of the message at `start`; a position beyond the chunk if the message is incomplete. */
 function messageEnd(chunk: Buffer, start: number): number {
   if (start + HEADER > chunk.length) return chunk.length + 1;
   const length = chunk.readInt32BE(start + 1);

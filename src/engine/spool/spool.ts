@@ -19,7 +19,7 @@ export interface SpoolSettings {
 
 export interface SpoolStats {
   readonly bytes: number;
-  /** Number of answers spooled now, and since the start. */
+  /** `answers` is the number of answers spooled now, `spooled` the number since the start. */
   readonly answers: number;
   readonly spooled: number;
 }
@@ -86,7 +86,7 @@ export class SpoolRoom {
   }
 }
 
-/** Removes the empty files of processes that were killed between creating and unlinking. */
+/** Removes the empty files of processes that were killed between creating a file and unlinking it. */
 function sweep(dir: string): void {
   for (const name of readdirSync(dir)) rmSync(join(dir, name), { force: true });
 }
@@ -315,7 +315,7 @@ export class Spool {
     });
   }
 
-  /** Truncates the file once all rows have been taken. */
+  /** Truncates the file to release its disk space. Called only once all rows in it have been taken. */
   async #rewind(): Promise<void> {
     this.#end = 0;
     const free = this.#extents - 1;

@@ -65,7 +65,7 @@ export class SpoolingSink implements RowSink {
       return;
     }
     const { memory, party, fail } = this.#relief;
-    // The statement no longer waits for the reader, but these rows are still in memory.
+    // The statement no longer waits for the reader, but the rows being read still occupy memory, which is charged here.
     const held = SPOOL_BYTES + this.#needOf(bytes);
     memory.hold(party, held - SPOOL_BYTES);
     this.#spool = spool;
@@ -112,7 +112,7 @@ export class SpoolingSink implements RowSink {
   }
 }
 
-/** Memory of rows read from a spool and not yet delivered. */
+/** Accounts for the memory used by rows that were read from a spool but not yet delivered. */
 class DeliveryMemory {
   readonly #relief: SpoolingOptions;
   readonly #needOf: (bytes: number) => number;

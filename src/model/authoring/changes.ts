@@ -21,7 +21,7 @@ import { deprecationOf, type Manifest } from '../manifest/index.js';
 export interface ManifestChange {
   readonly change: 'added' | 'removed' | 'changed';
   readonly kind: PartKind;
-  /** `entity`, `entity.column`, `schema.table` for a table queried with raw SQL, or a plain name. */
+  /** Plain name; `entity.column` for a column or derived attribute; `schema.table` for a table open to raw SQL. */
   readonly name: string;
   /** Changed properties, named as in the manifest; empty unless `change` is `changed`. */
   readonly what: readonly string[];
@@ -46,7 +46,7 @@ interface ManifestDifferences {
   readonly touched: readonly TouchedObject[];
 }
 
-/** A changed object, or for a column the relation that it belongs to. */
+/** A changed object. For a column or a derived attribute, `name` is that of the relation that it belongs to. */
 interface TouchedObject {
   readonly kind: PartKind;
   readonly name: string;
@@ -78,7 +78,7 @@ export function changesBetween(before: Manifest, after: Manifest): ManifestDiffe
 interface ManifestPart {
   readonly kind: PartKind;
   readonly name: string;
-  /** Name of the object that this part is, or belongs to. */
+  /** Name of the relation that a column or derived attribute belongs to; for any other part, its own name. */
   readonly of: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
@@ -195,7 +195,7 @@ export interface RoleChange {
 export interface AccessChange {
   /** Full name of a column, a metric, a facet or a derived attribute. */
   readonly object: string;
-  /** `differs`: the role gets different data, but neither more nor less. */
+  /** `differs`: the access changes in a way that is neither only a gain nor only a loss. */
   readonly effect: 'gains' | 'loses' | 'differs';
   readonly before: RoleVisibility | null;
   readonly after: RoleVisibility | null;
@@ -304,7 +304,7 @@ function dependentsOf(
   return { relations, metrics };
 }
 
-/** Returns the named objects of a catalog; all if `names` is null. */
+/** Returns the objects with these names; all objects of the catalog if `names` is null. */
 function partNamed(names: AffectedNames | null, { catalog }: Manifest): GraphPart {
   if (names === null) return catalog;
   const { relations, metrics } = names;

@@ -62,7 +62,7 @@ export function check({ kind, text, placed }: Proposal, model: Model): DraftChec
   }
 }
 
-/** Returns the findings that a compiler's error contains. @throws `error` itself if it is not a compiler's error */
+/** Converts a manifest or policy compiler's error to findings. @throws `error` itself if it is any other error */
 export function findingsIn(error: unknown, placed: boolean): readonly DraftFinding[] {
   if (error instanceof ManifestProblems) return error.diagnostics.map((d) => manifestFinding(d, placed));
   if (error instanceof PolicyProblems) return error.problems.map(policyFinding);

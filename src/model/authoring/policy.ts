@@ -76,7 +76,7 @@ function differenceBetween(
   };
 }
 
-/** Adds changes that do not affect column visibility: row filters, group sizes, metrics, use of language models. */
+/** Adds changes to the terms of grants: row filters, group sizes, metrics, conditions, use of language models. */
 function withTerms(
   access: readonly RoleChange[],
   before: PolicySnapshot,
@@ -100,13 +100,13 @@ function subjectsWith(role: string, { subjects }: PolicySnapshot): RoleChange['s
 }
 
 interface AccessTerms {
-  /** Row filters as the policy writes them, of which a row must pass one; empty if any grant shows every row. */
+  /** Row filters as written in the policy; a row must pass at least one. Empty if any grant shows every row. */
   readonly rows: readonly string[];
   readonly group: number;
   /** Metrics that the grants allow, sorted; empty if any grant allows every query of its columns. */
   readonly metrics: readonly string[];
   readonly decode: boolean;
-  /** Conditions of the role's grants, as written, one of which must hold; empty if any grant is unconditional. */
+  /** Conditions of the role's grants, as written; at least one must hold. Empty if any grant is unconditional. */
   readonly when: readonly string[];
 }
 
@@ -146,7 +146,7 @@ function termChanges(
 ): readonly AccessChange[] {
   return [...after].flatMap(([on, now]): readonly AccessChange[] => {
     const old = before.get(on);
-    // New and removed grants are reported through their columns.
+    // New and removed grants are reported as changes of their columns.
     if (old === undefined || same(old, now)) return [];
     const object = facets.has(on) ? facetName(on) : entityName(on);
     const sight = (terms: AccessTerms) => ({ access: 'rows', reads: termsText(terms) }) as const;
@@ -165,7 +165,7 @@ function termsText({ rows, group, metrics, decode, when }: AccessTerms): string 
   return parts.join(', ');
 }
 
-/** `gains` or `loses` only if all changed terms go in the same direction; otherwise `differs`. */
+/** Returns `gains` or `loses` if all changed terms widen or all narrow access; otherwise `differs`. */
 function effectOf(before: AccessTerms, after: AccessTerms): AccessChange['effect'] {
   const rows = Math.sign(Number(after.rows.length === 0) - Number(before.rows.length === 0));
   const others =
@@ -198,7 +198,7 @@ function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonl
   });
 }
 
-/** Compares the token exchange rules. Each rule is reported as a subject: `whoever rule staff takes`. */
+/** Compares the token exchange rules. Each is reported as a subject, such as `whoever rule staff takes` for `staff`. */
 function rulesBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {
   const [old, now] = [before, after].map(
     ({ document }) => new Map((document.exchange ?? []).map((rule) => [rule.name, rule])),

@@ -100,8 +100,8 @@ function markDeprecated(
 }
 
 /**
- * Refuses to withdraw an object that was never published, or that can be deprecated but is not, unless the file
- * declares it as well.
+ * Refuses to withdraw an object that was never published. Also refuses one that can be deprecated but is not, unless
+ * the manifest file declares it too.
  */
 function checkWithdrawal(
   path: string,

@@ -92,8 +92,8 @@ export interface CandidateLink {
 }
 
 /**
- * Returns the two foreign keys that a candidate for a bridge links. A foreign key outside the key, such as
- * `created_by`, is none of them.
+ * Returns the two foreign keys in the key of a bridge candidate. Foreign keys outside the key, such as `created_by`, are
+ * left out.
  */
 export function bridgeSides({ key, foreign_keys }: AdoptionCandidate): readonly CandidateLink[] {
   const links = foreign_keys.filter((link) => link.columns.every((c) => key.includes(c)));
@@ -103,7 +103,7 @@ export function bridgeSides({ key, foreign_keys }: AdoptionCandidate): readonly 
   return [left, right].filter((link) => link !== undefined);
 }
 
-/** The relations in a database that the manifest does not use, in the order of `upstream`. Pure. */
+/** Returns candidates for the relations that the manifest does not use, in the order of `upstream`. Pure. */
 export function candidatesIn(
   upstream: UpstreamSchema,
   connector: string,
@@ -235,12 +235,12 @@ function judgeLink(link: LinkTable): CandidateRating {
   return { confidence: link.filled.length > 0 ? 0.85 : 0.95, evidence };
 }
 
-/** `schema.table`, as a map key. */
+/** Returns `schema.table`, for use as a map key. */
 export function tableKey({ schema, name }: { readonly schema: string; readonly name: string }): string {
   return tableName({ schema, table: name });
 }
 
-/** Returns the tables that the manifest uses, mapped to their entity; null if only bridges or facets use them. */
+/** Returns the tables that the manifest uses, with the name of their entity; null if only a bridge or facet uses it. */
 function adoptedTables(manifest: Manifest, connector: string): ReadonlyMap<string, string | null> {
   const tables = new Map<string, string | null>();
   const facets = [...manifest.facets.values()].map((f) => ({ ...f, kind: 'facet' as const }));
@@ -267,14 +267,14 @@ function referrers({ relations }: UpstreamSchema): ReadonlyMap<string, number> {
 }
 
 interface LinkTable {
-  /** `bridge`: links two tables; other columns are few and filled in by the database. `association`: any other link. */
+  /** `bridge`: links two tables; its few other columns are filled in by the database. `association`: any other link. */
   readonly proposal: 'bridge' | 'association';
   readonly key: readonly string[];
   /** The foreign keys that make up `key`; at least two. */
   readonly sides: readonly UpstreamForeignKey[];
-  /** Other columns whose values the database fills in. */
+  /** Columns outside the key whose values the database fills in. */
   readonly filled: readonly string[];
-  /** Other columns whose values must be given. */
+  /** Columns outside the key whose values must be given. */
   readonly payload: readonly string[];
 }
 

@@ -23,7 +23,7 @@ interface AdoptionDraft {
 const DECLARE =
   'whoever publishes this declares `pii: true` or `sensitivity: <label>` at the connector where it belongs';
 
-/** Note about sensitivity labels; every draft has one, because labels are never guessed. */
+/** Returns the note about sensitivity labels. Every draft has this note, because labels are never guessed. */
 export function labelsNote(labelled: readonly (readonly [column: string, label: string])[]): string {
   if (labelled.length === 0) return `no column has a sensitivity label: ${DECLARE}`;
   const kept = labelled.map(([column, label]) => `${column} (${label})`).join(', ');
@@ -45,7 +45,7 @@ export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): Adopt
     ...relation,
     ...(links.length === 0 ? {} : { relationships: members(links) }),
   };
-  // The draft may be incomplete, such as without a key; the diagnostics report that.
+  // The draft may be incomplete, for example without a key; the diagnostics report that.
   const labels = labelsNote(labelledIn(candidate, manifest));
   return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed, labels) };
 }
@@ -197,7 +197,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name) => b.includes(name));
 }
 
-/** Returns the columns of the candidate's key in the order of `referred`; null if `referred` is another key. */
+/** Returns the candidate's key in model names and in the order of `referred`; null if `referred` is not that key. */
 function ownKey(
   { key }: AdoptionCandidate,
   referred: readonly string[],
@@ -206,7 +206,7 @@ function ownKey(
   return sameNames(key, referred) ? referred.map((c) => exposed.get(c) ?? modelNameFrom(c)) : null;
 }
 
-/** Returns the primary key columns of `entity` in the order of `referred`; null if `referred` is another key. */
+/** Returns the primary key of `entity` in the order of `referred`; null if `referred` is not that key. */
 function keyOf(
   entity: string | null,
   referred: readonly string[],

@@ -58,7 +58,7 @@ export interface UpstreamForeignKey {
   readonly target: { readonly schema: string; readonly name: string; readonly columns: readonly string[] };
 }
 
-/** Types that are read as a different type of the model. */
+/** Postgres types, by OID, for which the model uses another type. */
 const READ_AS: ReadonlyMap<number, TypeName> = new Map([
   [19, 'text'], // name
   [1043, 'text'], // varchar
@@ -72,7 +72,7 @@ export interface ModelledType {
   readonly type: TypeName;
   /** The type as a manifest spells it for this column, such as `varchar(20)` or `numeric(12,2)`. */
   readonly spelled: string;
-  /** The database type if the model has no equivalent and it is read as text; otherwise null. */
+  /** The database type if the model has no equivalent, so that the column is read as text; otherwise null. */
   readonly stored: string | null;
   /** Labels of an enum, which is identified by name; null for other types. */
   readonly labels: readonly string[] | null;
@@ -307,7 +307,7 @@ export async function readCitus(system: SystemEngine): Promise<CitusLayout> {
   return layout;
 }
 
-/** Returns the distribution columns, each with the tables distributed by it, starting with the most tables. */
+/** Returns the distribution columns and the tables distributed by each; the column with the most tables is first. */
 export function distributionColumns(
   layout: CitusLayout,
 ): readonly { readonly column: string; readonly tables: readonly string[] }[] {

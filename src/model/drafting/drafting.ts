@@ -66,7 +66,7 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
         const answer = await thread.ask<DraftReply<DraftTaskResults[K]>>(task, keyOf(served), () =>
           baselineMessage(served),
         );
-        // Before the next task starts, since the thread keeps only the model of its last step for use as a baseline.
+        // Must precede the next task: the thread keeps only the model of its last step for use as a baseline.
         thread.offer('result' in answer ? keyOfResult(answer.result, served) : null);
         return answer;
       });
@@ -101,7 +101,7 @@ function keyOfResult(result: DraftTaskResults[DraftTask['kind']], served: DraftB
   return keyOf({ ...served, manifest, objects });
 }
 
-/** Numbers that identify documents of manifest files, which are immutable, in cache keys. */
+/** Numbers that stand for the documents of manifest files in cache keys. The documents are immutable. */
 const NUMBERS = new WeakMap<ManifestDocument, number>();
 let numbers = 0;
 
@@ -256,7 +256,7 @@ export interface DraftTaskResults {
   readonly term: Suggestion | null;
 }
 
-/** Result of a step, with all data to store if it is published. The policy is compiled where it is used. */
+/** Result of a step, with all data to store if it is published except the policy, which the receiver compiles. */
 export type StepResult =
   | {
       readonly ok: true;

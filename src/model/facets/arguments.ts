@@ -10,7 +10,7 @@ export interface Label {
 /** Argument values by name: numbers, texts, arrays, parsed jsonb; null if absent. */
 export type ArgumentValues = Readonly<Record<string, unknown>>;
 
-/** Checked values, with defaults filled in. */
+/** Checked values by argument name, with defaults filled in. */
 export type CheckedArguments = ReadonlyMap<string, unknown>;
 
 const MOST_LABELS = 1_000;

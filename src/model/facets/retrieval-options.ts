@@ -24,7 +24,7 @@ const STEMMED_LANGUAGES = [
   'turkish',
 ] as const;
 
-/** Languages that put no spaces between words; a dictionary is used to split them. */
+/** Languages that put no spaces between words; a dictionary is used to find the words. */
 const UNSPACED_LANGUAGES = ['chinese', 'japanese', 'thai'] as const;
 
 export type StemmedLanguage = (typeof STEMMED_LANGUAGES)[number];
@@ -50,7 +50,7 @@ export function isMeaningModel(model: string): model is MeaningModel {
   return MEANING_MODELS.some((name) => name === model);
 }
 
-/** True if passages are found by their words (BM25); only operators then use the model's vectors. */
+/** True if passages are found by their words (BM25); the model's vectors are then used only by operators. */
 export function findsByWords(model: string): boolean {
   return model === LEXICAL_MODEL || isMeaningModel(model);
 }

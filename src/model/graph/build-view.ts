@@ -283,7 +283,7 @@ function kindOf(metric: Metric): MetricView['kind'] {
   return metric.span.kind === 'offset' || metric.span.kind === 'offset_to_grain' ? 'offset' : type;
 }
 
-/** Returns terms and synonyms by the name they refer to: `entity`, `entity.column`, a metric or a facet. */
+/** Returns terms and synonyms by the object that they refer to: `entity`, `entity.column`, a metric or a facet. */
 function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> {
   const words = new Map<string, string[]>();
   for (const { term, refersTo, synonyms } of manifest.lexicon.values()) {
@@ -295,7 +295,7 @@ function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> 
 
 type VisibleRelations = ReadonlyMap<string, VisibleRelation>;
 
-/** Returns the link that `edge` declares; an empty list if the reader may not join both ends and the bridge, if any. */
+/** Returns the link that `edge` declares; an empty list if the reader may not join on both ends and on any bridge. */
 function linkOf(edge: Edge, manifest: Manifest, relations: VisibleRelations): readonly LinkView[] {
   const { name, from, to, fromColumns, toColumns } = edge;
   if (!canJoin(relations.get(from), fromColumns) || !canJoin(relations.get(to), toColumns)) return [];

@@ -161,7 +161,7 @@ export function discoveredIn(candidates: readonly AdoptionCandidate[], manifest:
   };
 }
 
-/** Makes a node of a candidate. Omits the planner's row estimate, which changes without any edit of the schema. */
+/** Creates the node of a candidate. Omits the planner's row estimate, which changes without any edit of the schema. */
 function candidateNode(candidate: AdoptionCandidate): MapNode {
   const { id, name, comment, key, columns, proposal, confidence } = candidate;
   return {
@@ -233,7 +233,7 @@ class ForeignKeyTargets {
     this.#candidates = new Map(candidates.map((c) => [c.id, c]));
   }
 
-  /** Returns the name and columns of the node that a foreign key refers to; null if the map lacks any of them. */
+  /** Returns the name and columns of the node that a foreign key refers to; null if one of them is not on the map. */
   endOf(
     connector: string,
     { references }: CandidateLink,

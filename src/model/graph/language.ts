@@ -193,9 +193,7 @@ function first<T>(all: readonly T[], example: (one: T) => string | null): readon
   return [];
 }
 
-/**
- * Maximum number of columns in an example. Examples use names that the reader sees and invented keys; tests run all.
- */
+/** Maximum number of columns in an example. Examples use visible names and invented keys; tests run every example. */
 
 const SHOWN_COLUMNS = 4;
 
@@ -208,7 +206,7 @@ function list(columns: readonly string[], alias: string | null = null): string {
   return columns.map((c) => `${lead}${identifier(c)}`).join(', ');
 }
 
-/** Returns queries such as `select id, name from osl.entities.customer limit 10`, and one by key if it has facets. */
+/** Returns queries such as `select id, name from osl.entities.customer limit 10`; with facets, also a query by key. */
 export function entityExamples(entity: EntityView, facets: readonly FacetView[]): readonly string[] {
   const shown = entity.columns.filter((c) => c.rows).slice(0, SHOWN_COLUMNS);
   if (shown.length === 0) return entity.aggregates ? [`select count(*) from ${from(entity.name)}`] : [];
@@ -217,7 +215,7 @@ export function entityExamples(entity: EntityView, facets: readonly FacetView[])
   return joint === null ? [plain] : [plain, joint];
 }
 
-/** Returns a query for an entity's content by key; null if the reader cannot refer to rows by a single-column key. */
+/** Returns a query for an entity's content by key; null if no single-column key with an example value is visible. */
 function jointExample(entity: EntityView): string | null {
   const [key, ...more] = keyOf(entity) ?? [];
   const value = key === undefined ? null : exampleLiteral(key.type);
@@ -231,7 +229,7 @@ export function facetExample(facet: FacetView): string {
   return `select text, score, cite from ${retrieve(facet)}`;
 }
 
-/** Returns example queries for a metric; empty if it spans several entities or MEASURE cannot return it. */
+/** Returns example queries for a metric; empty if the metric spans several entities or MEASURE cannot return it. */
 export function metricExamples({ name, entity, measurable }: MetricView): readonly string[] {
   return entity === null || !measurable ? [] : [`select measure(${identifier(name)}) from ${from(entity)}`];
 }

@@ -74,7 +74,7 @@ function matchOf(wanted: Phrase, candidate: TermCandidate): Match | null {
   return score === 0 ? null : { fqn, kind, score: Math.round(score * 10_000) / 10_000, via };
 }
 
-/** Returns the score of an exact match, or else a score by the share of common words (Dice coefficient). */
+/** Scores two phrases: `exact` if they are equal, otherwise by the share of common words (Dice coefficient). */
 function likeness(a: Phrase, b: Phrase, worth: { readonly exact: number; readonly words: number }): number {
   if (a.text === b.text) return worth.exact;
   const total = a.words.size + b.words.size;

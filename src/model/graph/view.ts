@@ -50,7 +50,7 @@ export interface EntityView {
   readonly minimumGroupSize: number | null;
   /** True if all aggregates are allowed; otherwise only metrics are. */
   readonly aggregates: boolean;
-  /** Facets declared as `legs` of the entity that the reader may see. */
+  /** Facets that the entity declares as `legs` and that the reader may see. */
   readonly legs: readonly string[];
   readonly synonyms: readonly string[];
 }
@@ -156,7 +156,7 @@ export interface VisibleRelation {
   readonly joinable: ReadonlySet<string>;
 }
 
-/** Returns the type of `MEASURE(metric)` over the metric's entity; null if the access does not allow it. */
+/** Returns the type of `MEASURE(metric)` over the metric's entity; null without an entity or if access is refused. */
 export function measuredType(metric: Metric, manifest: Manifest, access: Access): TypeName | null {
   if (metric.entity === null) return null;
   const text = `SELECT MEASURE(${identifier(metric.name)}) FROM osl.entities.${identifier(metric.entity)}`;
@@ -206,7 +206,7 @@ export function isMore(a: Visibility, b: Visibility): boolean {
   return VISIBILITIES.indexOf(a) < VISIBILITIES.indexOf(b);
 }
 
-/** Full name of an entity or bridge, as used in queries and in the audit log. */
+/** Returns the full name of an entity or bridge, as used in queries and in the audit log. */
 export function entityName(name: string): string {
   return fullName('entities', name);
 }
@@ -223,7 +223,7 @@ export function metricName(name: string): string {
   return fullName('metrics', name);
 }
 
-/** Full names of all objects in a view, sorted and without duplicates, for the audit record. */
+/** Returns the full names of all objects in a view, sorted and without duplicates, for the audit record. */
 export function objectsIn(
   view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>,
 ): readonly string[] {
@@ -237,7 +237,7 @@ export function objectsIn(
   return [...new Set(names)].sort();
 }
 
-/** Full name of a relation in the catalog, or of one of its columns. */
+/** Returns the full name of a relation in the catalog, or of one of its columns. */
 export function objectName({ kind, name }: Relation, column: string | null = null): string {
   const owner = fullName(kind === 'facet' ? 'facets' : 'entities', name);
   return column === null ? owner : `${owner}.${column}`;
@@ -249,8 +249,8 @@ export interface CatalogName {
 }
 
 /**
- * Splits `osl.entities.customer.email` or `customer.email` into relation and column; names of facets likewise. Names in
- * the model contain no dots.
+ * Splits a name such as `osl.entities.customer.email`, `osl.facets.review.stars` or `customer.email` into relation and
+ * column. Names in the model contain no dots.
  */
 export function objectNamed(name: string): CatalogName {
   const [relation = '', column] = unqualifiedName('facets', unqualifiedName('entities', name)).split('.');

@@ -46,7 +46,7 @@ export interface IssuersParts {
   readonly keysIn: (file: string) => readonly VerificationKey[];
   readonly log: ServiceLog;
   readonly onChange: () => void;
-  /** Fetches documents; default: over the network. */
+  /** Fetches documents; by default over the network. */
   readonly fetch?: FetchDocument;
 }
 
@@ -63,8 +63,8 @@ export const NO_ISSUERS: Issuers = Object.freeze({
 });
 
 /**
- * Opens the configured issuers. Keys in files are read immediately, others when a token first needs them. Key sets that
- * `before` also fetches are reused, so that a reload keeps them while an issuer is down.
+ * Opens the configured issuers. Keys in files are read immediately, others at `begin` or when a token first needs them.
+ * Key sets that `before` also fetches are reused, so that a reload does not lose them while an issuer is down.
  *
  * @throws StartProblem, RangeError
  */
@@ -236,9 +236,9 @@ export interface IssuerConfig {
   /** `actor`: signs actor tokens. `identity`: signs identity tokens, exchanged under the policy's rules. */
   readonly tokens: 'actor' | 'identity';
   readonly keys: IssuerKeys;
-  /** Accepted values of `aud`; each token except an ID token must have one of them. */
+  /** Accepted values of `aud`; each token except an ID token must contain one of them. */
   readonly audiences: readonly string[];
-  /** Ids of clients whose ID tokens are accepted; the `aud` of an ID token must have one of them. */
+  /** Ids of clients whose ID tokens are accepted; the `aud` of an ID token must contain one of them. */
   readonly clients: readonly string[];
   readonly algorithms: readonly PublicAlgorithm[];
   readonly skewSeconds: number;

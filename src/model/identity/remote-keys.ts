@@ -93,7 +93,7 @@ export class RemoteKeys implements KeySource {
     return Math.max(1, Math.ceil((this.#options.coolDownMs - since) / 1_000));
   }
 
-  /** Fetches the key set unless the cool-down is still running; concurrent callers share one request. */
+  /** Fetches the key set unless a cool-down is in progress; concurrent callers share one request. */
   #refresh(): Promise<void> {
     if (this.#running !== null) return this.#running;
     const { now, coolDownMs } = this.#options;
@@ -133,7 +133,7 @@ export class RemoteKeys implements KeySource {
   }
 }
 
-/** Fetches the current signing keys of an issuer. Rejects if there are none. */
+/** Fetches the current signing keys of an issuer. Rejects if the key set cannot be read or has none. */
 export async function fetchKeySet(
   issuer: string,
   url: URL | null,
@@ -150,7 +150,7 @@ function isSame(a: readonly VerificationKey[], b: readonly VerificationKey[]): b
   );
 }
 
-/** URL of the discovery document. Source: OpenID Connect Discovery 1.0, 4. */
+/** Returns the URL of the discovery document. Source: OpenID Connect Discovery 1.0, section 4. */
 function discoveryUrl(issuer: string): URL {
   return new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
 }

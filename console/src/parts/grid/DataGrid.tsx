@@ -30,7 +30,7 @@ interface DataGridProps {
 const ROW = 28;
 const CHARACTER = 7.4;
 
-/** Table of any length that renders only the rows in view. Arrow keys, Page Up, Page Down, Home and End move in it. */
+/** Table of any length that renders only the rows in view. Arrow, Page, Home and End keys move between cells. */
 export function DataGrid(props: DataGridProps) {
   const { label, data, version = 0, onChoose, chosen, headOf, sort = null, onSort } = props;
   const id = useId();
@@ -124,7 +124,7 @@ function HeadName({ name, direction, onSort }: HeadNameProps) {
   if (onSort === null) return <span className="grid-name">{name}</span>;
   const sign = direction === null ? '' : direction === 'ascending' ? ' ↑' : ' ↓';
   return (
-    // Keys pressed on the button must not also move in the grid.
+    // Keys pressed on the button must not also move between the grid's cells.
     <button
       type="button"
       className="grid-name grid-sort"

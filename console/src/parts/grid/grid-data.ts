@@ -129,7 +129,7 @@ export function useRowWindow({ rows, columns, rowHeight, headHeight }: RowWindow
   }, []);
   const { scrollTop, width, height } = frame;
   const view = { rows, rowHeight, scrollTop, viewHeight: Math.max(rowHeight, height - headHeight(width)) };
-  /** Moves to the cell that a key leads to and returns its place; returns null if the key does not move. */
+  /** Moves the keyboard position by a key and returns the new position; returns null if the key does not move it. */
   const moveByKey = (event: KeyboardEvent): GridPlace | null => {
     const page = Math.max(1, Math.floor(view.viewHeight / rowHeight) - 1);
     const far = event.ctrlKey || event.metaKey || columns === null;
@@ -151,10 +151,10 @@ function within(index: number, count: number): number {
 }
 
 interface KeyMove extends GridPlace {
-  /** Number of rows that Page Up and Page Down move: one less than are in view. */
+  /** Number of rows that Page Up and Page Down move: one less than the number of rows in view. */
   readonly page: number;
   readonly rows: number;
-  /** True if Home and End lead to the first and last row, otherwise to the first and last column. */
+  /** True if Home and End move to the first and last row; false if they move to the first and last column. */
   readonly far: boolean;
 }
 

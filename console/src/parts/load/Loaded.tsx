@@ -54,7 +54,7 @@ interface JobHeadProps {
   readonly progress: ReactNode;
 }
 
-/** Button that starts a server job, with its progress, or when it ended and who started it. */
+/** Button that starts a server job, followed by the job's progress, or by its end time and who started it. */
 export function JobHead({ job, begin, words, progress }: JobHeadProps) {
   const isRunning = job?.state === 'running';
   return (

@@ -68,7 +68,7 @@ interface Caret {
   readonly marks: string;
 }
 
-/** Returns the line of `text` at a 1-based position, with marks under its word; null outside the text. */
+/** Returns the line at a 1-based position in `text`, with marks under the word there; null if outside the text. */
 export function caretOf(
   text: string,
   { line, column }: { readonly line: number; readonly column: number },

@@ -61,7 +61,7 @@ export function useDebounced<T>(value: T, ms = 250): T {
   return later;
 }
 
-/** Calls `look` every `everyMs` ms while the page is visible, and when it reappears. Null: no polling. */
+/** Calls `look` every `everyMs` ms while the page is visible, and when it reappears; never if `everyMs` is null. */
 export function usePolling(look: () => void, everyMs: number | null): void {
   const latest = useRef(look);
   latest.current = look;
@@ -127,7 +127,7 @@ export function useThread<Q extends ThreadQuestions>(begin: () => Worker): Query
   return thread;
 }
 
-/** Last result of an asynchronous request; null before the first. Results of superseded requests are dropped. */
+/** Last result of a request; null before the first and after an error. Results of superseded requests are dropped. */
 export function useAnswer<T>(ask: (() => Promise<T>) | null): {
   readonly answer: T | null;
   readonly fault: unknown;
@@ -155,8 +155,8 @@ export function useAnswer<T>(ask: (() => Promise<T>) | null): {
 }
 
 /**
- * Sends a request to a worker thread and returns its answer. The request is repeated if it changes, or if `version`,
- * the version of the data in the thread, changes. For a null request, nothing is sent.
+ * Sends a request to a worker thread and returns its answer. The request is sent again if it changes, or if the data in
+ * the thread changes, which `version` identifies. For a null request, nothing is sent.
  */
 export function useThreadAnswer<Q extends ThreadQuestions, Name extends keyof Q>(
   thread: QueryableThread<Q>,

@@ -173,7 +173,7 @@ async function isSigned({ body, signatures }: Note, { name, id, key }: LogKey): 
   return false;
 }
 
-/** Computes the root hash from a leaf and its path (RFC 9162, 2.1.3.2); null if the path does not match its index. */
+/** Computes the root hash from a leaf and its path (RFC 9162, section 2.1.3.2); null if path and index do not fit. */
 async function rootOf(
   leaf: Bytes,
   index: number,
@@ -209,7 +209,7 @@ function recordOf(bytes: Bytes): Readonly<Record<string, unknown>> {
   return read as Readonly<Record<string, unknown>>; // each member is checked before it is shown
 }
 
-/** @throws NotAProof if the page is not in a secure context, where browsers provide no WebCrypto */
+/** Returns the WebCrypto API. @throws NotAProof outside secure contexts, where browsers do not provide it */
 function subtle(): SubtleCrypto {
   const { subtle: found } = globalThis.crypto;
   if (found === undefined) throw new NotAProof('this browser checks nothing on a page without HTTPS');

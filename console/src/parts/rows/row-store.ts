@@ -9,7 +9,7 @@ export type JsonValue =
 
 const FIRST = 1_024;
 
-/** Texts in chunks of 1,024: garbage collection over millions of strings would stop the page for seconds. */
+/** Texts joined in chunks of 1,024: garbage collection of millions of strings would stop the page for seconds. */
 class PackedTexts {
   readonly #chunks: TextChunk[] = [];
   #open: (string | null)[] = [];
@@ -46,8 +46,8 @@ function chunkOf(texts: readonly (string | null)[]): TextChunk {
 }
 
 /**
- * One column of an answer. Values are kept in a typed array while all of them are numbers, with NaN for NULL, since
- * JSON has no NaN. They are packed while all of them are texts.
+ * One column of an answer. While all values are numbers or NULL, they are kept in a typed array, with NaN for NULL,
+ * since JSON has no NaN. While all values are strings or NULL, they are kept as `PackedTexts`.
  */
 class ColumnValues {
   #numbers: Float64Array | null = new Float64Array(FIRST);
@@ -161,7 +161,7 @@ export function momentOf(text: string): Moment | null {
   };
 }
 
-/** Returns days since 1970-01-01, also outside the range of `Date`. Years start in March (leap day last). */
+/** Returns days since 1970-01-01, also outside the range of `Date`. Years start in March, so leap days are last. */
 function daysSince1970(year: number, month: number, day: number): number {
   const from = month < 3 ? year - 1 : year;
   const inYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;

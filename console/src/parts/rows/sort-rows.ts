@@ -5,7 +5,7 @@ import { type JsonValue, momentOf, textOf } from './row-store.js';
 /** Column to sort by. */
 interface SortColumn {
   readonly rows: number;
-  /** Type in the model; values of an unknown type are sorted as text. */
+  /** Type of the column in the model; values of an unknown type are sorted as text. */
   readonly type: string;
   at(row: number): JsonValue;
 }
@@ -14,9 +14,9 @@ interface SortColumn {
 const STEP = 4_096;
 
 /**
- * Computes the row numbers in the order of a column. Numbers are compared exactly, whatever their number of digits,
- * times as times, false before true, and everything else as text by code point. NULL is last in both directions; rows
- * with equal values keep their order. Yields often, for use with `inTurns`.
+ * Computes the row numbers in the sort order of a column. Numbers are compared exactly, whatever their number of
+ * digits; times, intervals and money by value; false before true; everything else as text by code point. NULL is last
+ * in both directions; rows with equal values keep their order. Yields often, for use with `inTurns`.
  */
 export function* sortRows(
   column: SortColumn,
@@ -34,7 +34,7 @@ export function* sortRows(
 }
 
 interface SortKeys {
-  /** Numbers of the rows with a value; `absent` are those with NULL. */
+  /** Row numbers of the rows that have a value; `absent` contains the row numbers of the rows with NULL. */
   readonly present: Uint32Array;
   readonly absent: Uint32Array;
   /** For each row, a number that is compared before `tie` is called; never NaN. */
@@ -107,7 +107,7 @@ function prefixOf(text: string, units: number, base: number): number {
 
 type Rank = (value: NonNullable<JsonValue>) => number;
 
-/** Conversions of some types to numbers, which are compared first; other types are compared as text. */
+/** Conversions to the numbers that are compared first, by type. Values of all other types are compared as text. */
 const RANKS: readonly (readonly [(type: string) => boolean, Rank])[] = [
   [isNumber, rankOfNumber],
   [isMoment, (value) => momentOf(String(value))?.seconds ?? infinityOf(String(value))],

@@ -115,7 +115,7 @@ function NoRows({ kind }: { readonly kind: AnswerWithRows['kind'] }) {
   }
 }
 
-/** Returns a lookup of how an answer's column is masked, by its source, in the caller's schema. */
+/** Returns a function that tells if the caller's schema masks an answer's column in no, some or all rows. */
 function maskedInSchema(schema: Pick<Schema, 'entities' | 'relationships'> | null): MaskedIn {
   if (schema === null) return () => null;
   const known = new Map<string, 'none' | 'some' | 'all'>();

@@ -9,8 +9,8 @@ import type { AnswerDescription } from './useAnswer.js';
 const REDACTED = '[redacted]';
 
 /**
- * Returns the mask state of a cell. In a column with masks, a cell is masked if the masks cover all rows or if it
- * contains `REDACTED`; any other NULL may be masked (`perhaps`).
+ * Returns the mask state of a cell. In a column with masks, a cell is masked if the masks cover all rows or if its
+ * value is `REDACTED`. Any other NULL is either a masked value or a true NULL (`perhaps`).
  */
 export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some' | 'all' | null): CellMask {
   if (!redacted) return 'none';
@@ -20,16 +20,16 @@ export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some
 
 type CellMask = 'none' | 'masked' | 'perhaps';
 
-/** Returns in which rows a column is masked for the caller; null if it is not in the governed schema. */
+/** Returns in which rows (none, some, all) an answer's column is masked; null if it is not in the governed schema. */
 export type MaskedIn = (column: AnswerColumn) => 'none' | 'some' | 'all' | null;
 
-/** Returns the columns of an answer; until it ends and describes them, the names in its rows. */
+/** Returns the columns of an answer. Until the answer ends, only their names are known, from its rows. */
 export function headsOf(store: RowStore, columns: readonly AnswerColumn[]): readonly AnswerColumn[] {
   if (columns.length > 0) return columns;
   return store.names.map((name) => ({ name, type: '', source: null, redacted: false }));
 }
 
-/** Presents the rows of an answer as a grid, in `order` if it is set. */
+/** Presents the rows of an answer as a grid, in `order`; if `order` is null, the rows keep their original order. */
 export function answerGrid(
   store: RowStore,
   columns: readonly AnswerColumn[],

@@ -14,8 +14,8 @@ const MOST_SERIES = 8;
 const MOST_POINTS = 20_000;
 
 /**
- * Chooses a chart by the types of columns: lines for a time and figures, bars for a category and figures, a scatter
- * plot for two figures without either. Null if no chart fits or there is nothing to draw.
+ * Chooses a chart by the types of the columns: lines for a time and numbers, bars for a category and numbers, a scatter
+ * plot for two numbers if there is no time or category. Null if no chart fits or there is nothing to draw.
  */
 export function chartFor(input: ChartInput): ChartSpec | null {
   const { columns, rows } = input;
@@ -101,7 +101,7 @@ function bars(input: ChartInput, category: number, figures: readonly number[]): 
       (most, value) => Math.max(most, value),
       0,
     );
-  // Figures of a very different size are left out, because the shorter bars would be too short to see.
+  // Leaves out columns whose numbers differ too much in size: the shorter bars would be too short to see.
   const alike = figures.filter((figure) => isAlike(largest(figure), largest(first)));
   const shown = alike.slice(0, 4);
   const labels = labelsOf(input, category, rows);

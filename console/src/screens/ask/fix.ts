@@ -21,8 +21,8 @@ export function placeOf(
 }
 
 /**
- * Returns the edit that replaces an undeclared name with the gateway's suggestion. It replaces only the last part of a
- * path, or the whole path if that is not in `entities`. Null if the hint suggests no name.
+ * Returns the edit that replaces an undeclared name with the gateway's suggestion: the last part of a path, or the
+ * whole path of an object or table outside `entities`. Null if the hint suggests no name or the text lacks the name.
  */
 export function fixOf(
   text: string,

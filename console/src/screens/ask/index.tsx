@@ -151,7 +151,7 @@ function isUsersFault(error: unknown): boolean {
   return error instanceof ProblemError && error.problem.status < 500 && error.retryAt === null;
 }
 
-/** Locates an error in the text, for a mark; returns null if the error has no position there. */
+/** Returns the mark of an error in the editor, with its message; null if the error has no position in the text. */
 function markOf(text: string, { position, code, detail, hint }: Problem): ErrorMark | null {
   const place = placeOf(text, position);
   if (place === null) return null;

@@ -50,7 +50,7 @@ export function useDraft(taken: (text: string) => void) {
   return { draft, change };
 }
 
-/** Reads the query from a link; returns null if the link contains none. */
+/** Reads the query from a link; returns null if the link contains no query. */
 export function linked(hash: string): QuestionDraft | null {
   const parameters = new URLSearchParams(hash.split('?', 2)[1] ?? '');
   const text = parameters.get('q');

@@ -4,9 +4,9 @@ import { type AnswerTrailer, ask, explain } from '../../api/ask.js';
 import type { SignedInCaller } from '../../api/caller.js';
 import { RowStore } from '../../parts/rows/row-store.js';
 
-/** Maximum number of rows kept in the page; further rows are not requested. */
+/** Maximum number of rows kept in the page; the query is cancelled if it returns more. */
 export const MOST_ROWS = 1_000_000;
-/** Maximum total size of the rows, in characters of JSON. */
+/** Maximum total size of the rows kept, in characters of JSON; the query is cancelled if it returns more. */
 const MOST_CHARACTERS = 300_000_000;
 
 export type AnswerState =
@@ -117,7 +117,7 @@ async function answer(
   }
 }
 
-/** Describes an answer that has no trailer, using the plan of its query, which reads no data; empty on error. */
+/** Describes an answer without a trailer from the plan of its query, without reading data; empty if that fails. */
 function planned(caller: SignedInCaller, body: Query): Promise<AnswerDescription> {
   return explain(caller, body, AbortSignal.timeout(10_000)).catch(() => UNDESCRIBED);
 }

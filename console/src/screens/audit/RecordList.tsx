@@ -10,7 +10,7 @@ interface RecordListProps {
   /** ID of the request whose records are shown next to the list. */
   readonly chosen: string | null;
   readonly onChoose: (record: AuditRecord) => void;
-  /** Called near the end of the list, to load older records. */
+  /** Called when the user comes near the end of the list, to load older records. */
   readonly onEnd: () => void;
 }
 
@@ -127,7 +127,7 @@ function Row({ id, record, index, isActive, isChosen, onClick }: RowProps) {
 /** Colour of a record's result badge. */
 type Tone = 'good' | 'bad' | 'neutral';
 
-/** Returns the caller in a record: the chain, else the subject, else a text for an unauthenticated caller. */
+/** Returns the caller in a record: the chain if any, else the subject, else a text for an unauthenticated caller. */
 export function whoOf({ subject, chain }: AuditRecord): string {
   if (chain.length > 0) return chain.join(' → ');
   return subject ?? 'nobody proved who';
@@ -171,7 +171,7 @@ export function sentenceOf(record: AuditRecord): string {
   }
 }
 
-/** Returns details that a record's sentence omits, in reading order; absent ones have the value null. */
+/** Returns the details that a record's sentence omits, in reading order; null for those that it does not have. */
 export function particularsOf(
   record: AuditRecord,
 ): readonly (readonly [name: string, value: string | null])[] {

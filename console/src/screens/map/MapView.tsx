@@ -40,7 +40,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const input = useRef<HTMLInputElement>(null);
   useSlash(input);
   const both = other.kind === 'ready' ? other.value : null;
-  // Requests to the worker thread are repeated after it has loaded another map.
+  // Changes when the thread loads another map, so that requests to the thread are repeated.
   const version = `${loaded.version} ${both?.version ?? ''}`;
   const total = KINDS.reduce((sum, kind) => sum + loaded.counts[kind], 0);
   const scope = scopeOf(
@@ -200,7 +200,7 @@ const TYPED = 'input, textarea, select, [contenteditable], dialog[open]';
 
 interface CrumbsProps {
   readonly drawn: DrawnPicture;
-  /** Cluster or thing whose neighbourhood is shown. */
+  /** Id of the cluster, or of the thing (such as an entity) whose neighbourhood is shown; null for the whole map. */
   readonly within: string | null;
   readonly onAll: () => void;
 }

@@ -11,7 +11,10 @@ interface SearchBoxProps {
 
 const NONE: MapSearchResult = { found: [], total: 0 };
 
-/** Combobox that searches things and columns by name, synonym or description, usable by keyboard alone. */
+/**
+ * Combobox that finds things (such as entities) by name, synonym or description, and columns by name or synonym. It can
+ * be used by keyboard alone.
+ */
 export function SearchBox({ search, onPick, input }: SearchBoxProps) {
   const id = useId();
   const [term, setTerm] = useState('');

@@ -39,7 +39,7 @@ function beginThread(): Worker {
   return new Worker(new URL('./worker/thread.ts', import.meta.url), { type: 'module' });
 }
 
-/** Loads the schema of `caller` into the worker thread; the second one is dropped after the comparison. */
+/** Loads the schema of `caller` into the worker thread, and drops the second caller's schema after the comparison. */
 function useMapOf(
   thread: MapThread | null,
   caller: SignedInCaller | null,

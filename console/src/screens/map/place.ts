@@ -25,7 +25,7 @@ export function parametersOf({ at, column, within }: MapPlace): Readonly<Record<
   };
 }
 
-/** Returns the scope to draw; on a map with more than `MOST_DRAWN` things, `at` and its neighbourhood. */
+/** Returns the scope to draw. A map of over `MOST_DRAWN` things shows the neighbourhood of `at`, not everything. */
 export function scopeOf({ at, within }: MapPlace, total: number): PictureScope {
   if (within?.startsWith('cluster:') === true) return { kind: 'cluster', id: within };
   if (within !== null) return { kind: 'around', id: within };

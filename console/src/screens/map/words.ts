@@ -46,7 +46,7 @@ export function markWords(mark: ViewerMark, first: string, second: string): stri
 /** Maximum number of columns named in a generated query, so that it fits on a screen. */
 const MOST_COLUMNS = 8;
 
-/** Returns an example query: an entity's columns or the schema's first example; null if there is neither. */
+/** Returns an example query for a thing: an entity's columns, or the thing's first example; null if it has none. */
 export function questionFor({ kind, name, columns, examples }: Thing): string | null {
   const rows = columns.filter((c) => c.sight !== 'aggregates');
   if (kind !== 'entity' || rows.length === 0) return examples[0] ?? null;

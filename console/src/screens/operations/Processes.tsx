@@ -46,7 +46,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
   );
 }
 
-/** Warns of a missing or invalid policy, with the time for which the last valid one stays in force. */
+/** Warns of a missing or invalid policy, and shows how long the last valid policy stays in force. */
 function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & { readonly now: number }) {
   const one = processes.find(({ policy_fault }) => policy_fault !== null);
   if (one === undefined) return null;

@@ -22,7 +22,7 @@ const COLUMNS = [
 
 type SessionAction = 'cancel' | 'end';
 
-/** Sessions on the Postgres port and running requests, with actions. */
+/** Sessions on the Postgres port and running requests, with actions to cancel or end them. */
 export function Sessions({ sessions, onDone }: SessionsProps) {
   const [asked, setAsked] = useState<{ readonly session: SessionView; readonly what: SessionAction } | null>(
     null,

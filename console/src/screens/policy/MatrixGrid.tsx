@@ -20,7 +20,7 @@ const ROW = 30;
 const NARROW = { cell: 46, head: 118 } as const;
 const ROOMY = { least: 112, most: 180, head: 38 } as const;
 
-/** Matrix that renders only the rows in view. Arrow keys move, Enter explains a cell. */
+/** Matrix that renders only the rows in view. Arrow keys move between cells; Enter explains one. */
 export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) {
   const { pages, want } = state;
   const id = useId();
@@ -138,7 +138,7 @@ function nameWidthFor(width: number): number {
   return Math.round(Math.min(340, Math.max(150, width * 0.28)));
 }
 
-/** Sizes in pixels of the cells and the column headers, for this many subjects. */
+/** Returns the sizes in pixels of the cells and the column headers, for the given number of subjects. */
 function cellSizeFor(width: number, subjects: number) {
   const each = (width - nameWidthFor(width)) / Math.max(1, subjects);
   return each < ROOMY.least

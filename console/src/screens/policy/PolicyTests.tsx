@@ -138,7 +138,7 @@ function Results({ result, serving }: { readonly result: TestRun; readonly servi
   );
 }
 
-/** Claims about the policy. Unproved ones come with a counterexample (row and callers) or the reason. */
+/** Claims about the policy. Claims not proved are shown with a counterexample (row and callers) or the reason. */
 function Claims({ claims }: { readonly claims: TestRun['claims'] }) {
   return (
     <section>

@@ -121,7 +121,7 @@ interface ShownEffect {
   readonly name: string;
   readonly count: number;
   readonly detail: string;
-  /** True if callers see more, or might. */
+  /** True if callers see more than now, or may see more. */
   readonly gains: boolean;
 }
 

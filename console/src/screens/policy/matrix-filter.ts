@@ -62,7 +62,7 @@ export interface MatrixState {
   readonly pages: Pages;
   readonly error: unknown;
   readonly isLoading: boolean;
-  /** Loads the given range of rows. */
+  /** Loads the pages with rows from `first` up to, but excluding, `end` that are not loaded yet. */
   readonly want: (first: number, end: number) => void;
   readonly again: () => void;
 }

@@ -168,7 +168,7 @@ function BreakGlassUse({ record }: { readonly record: AuditRecord }) {
   );
 }
 
-/** Reads the reason and the end from a record; each is null if it is missing or invalid. */
+/** Reads the reason and the end of the access from a record; each is null if it is missing or invalid. */
 function detailOf({ detail }: AuditRecord): { readonly reason: string | null; readonly ends: string | null } {
   let value: unknown;
   try {

@@ -32,8 +32,8 @@ const PARTS = 16;
 const MOST_BYTES = 268_435_456;
 
 /**
- * Compares the rows behind an answer with those behind earlier ones, if a grant requires it, and adds it to their
- * history. Must be called before the query runs.
+ * If a grant requires it, compares the rows behind an answer with those behind earlier answers and adds the answer to
+ * their history. Must be called before the query runs.
  *
  * @returns true if the answer was compared, in which case each repetition of the query must be compared too
  * @throws QueryError E0537, and the errors of running a query
@@ -90,7 +90,7 @@ async function populationsFor(
 
 /**
  * Returns a keyed hash of everything that determines an answer, except the rows in the database. Null if the answer
- * depends on the time, since repeating such a question could move its filter from row to row.
+ * depends on the time, since a repetition of such a question can select other rows.
  */
 function questionDigest(
   parts: AnswerParts,

@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000;
 
 /** The rows behind the figures of one group of an answer, as read from the database. */
 export interface ReadSet {
-  /** Concatenated hashes of rows, each followed by its privacy unit's hash if `hasUnit`; unordered, maybe repeated. */
+  /** Hashes of rows, concatenated in any order, maybe repeated; after each, its privacy unit's hash if `hasUnit`. */
   readonly hashes: readonly string[];
   /** Length of each hash, in hexadecimal digits. */
   readonly digits: number;
@@ -30,7 +30,7 @@ export interface AnswerToAdmit {
 
 export interface OverlapDecision {
   readonly verdict: AdmissionVerdict;
-  /** End of the last history examined, which is the one that refused the answer, if any; in ms since the epoch. */
+  /** Expiry of the last history examined, in ms since the epoch. If a history refused the answer, it is this one. */
   readonly endsAt: number;
 }
 
@@ -51,7 +51,7 @@ export function haveAnswered(stored: readonly (Uint8Array | null)[], digest: str
   return stored.every((bytes) => bytes !== null && historyOf(bytes, 0).hasAnswered(digest));
 }
 
-/** Adds an answer to all histories, or to none. A refusal is counted in the history that caused it. */
+/** Returns the changes to histories: all get the answer, or none; a refusal is counted in the one that caused it. */
 export function decide({
   keys,
   stored,
@@ -140,7 +140,7 @@ interface HistoryHeader {
 
 /**
  * The answers that one subject, or one group of subjects, was given about the rows of one table. Rows that are in the
- * same sets form a class, so that the size of a history depends on the number of rows rather than of answers.
+ * same sets form a class, so that the size of a history depends on the number of rows, not on the number of answers.
  */
 class OverlapHistory {
   readonly endsAt: number;
@@ -328,7 +328,7 @@ class OverlapHistory {
     return null;
   }
 
-  /** Returns all classes but class 0, with their units; null instead of the units if there are at least `minimum`. */
+  /** Returns all classes except class 0. `units` is null for a class with at least `minimum` units. */
   #memberClasses(minimum: number): readonly MemberClass[] {
     const units: (Set<number> | null)[] = this.#classes.map(() => new Set<number>());
     const own = this.#units ?? this.#members;

@@ -5,7 +5,7 @@ export interface MemberClass {
   readonly units: ReadonlySet<number> | null;
 }
 
-/** Limit of operations, about a second. Beyond it, an answer is refused, since it might isolate somebody. */
+/** Limit of operations, about a second. Beyond it, an answer is refused, since it might isolate an individual. */
 const MOST_WORK = 300_000_000;
 /** A prime whose square a `number` holds exactly; larger than any determinant of a small 0/1 matrix. */
 const PRIME = 67_108_859;
@@ -124,7 +124,7 @@ function spaceIsolates(
   return false;
 }
 
-/** True if two sets, at least one of them changed, contain the same large classes and differ in few units. */
+/** True if two sets, at least one changed, have the same large classes and differ in too few units for a figure. */
 function twoDiffer(
   large: readonly MemberClass[],
   small: readonly MemberClass[],
@@ -208,7 +208,7 @@ function reducedRows(rows: readonly PrimeRow[], width: number, work: WorkBudget)
   return reduced;
 }
 
-/** Returns the pivots of each two rows that are otherwise proportional, so that the rest can cancel out. */
+/** Returns the pivots of each pair of rows that are proportional elsewhere, so that all other columns cancel out. */
 function pairsOf(reduced: readonly ReducedRow[]): readonly (readonly [number, number])[] {
   const alike = new Map<string, number[]>();
   for (const { row, pivot } of reduced) {

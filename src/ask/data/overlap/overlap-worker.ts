@@ -4,7 +4,7 @@ import { messageOf } from '../../../base/thrown.js';
 import { decide, haveAnswered } from './decide.js';
 import type { FromOverlapThread, OverlapJob } from './overlap-thread.js';
 
-/** Worker thread that compares answers. It holds only the histories of the current job. */
+/** Worker thread that compares answers. It holds only the answer histories of the current job. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');

@@ -14,7 +14,7 @@ import {
 import type { StepInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 
-/** Returns the text of a constant expression, which is a literal or `$n`. */
+/** Returns the text of a constant expression: a literal or `$n`, possibly with casts. Null for NULL. */
 export function textValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return textValue(expr.arg, input);
   if (expr.kind === 'null') return null;
@@ -32,7 +32,7 @@ export function textValue(expr: Expr, input: StepInput): string | null {
   return Buffer.from(value.bytes).toString('utf8');
 }
 
-/** `name`, `oid`, `varchar` and their arrays: their text format is the same as that of the type used in the model. */
+/** `name`, `oid`, `varchar` and their arrays: their text format is that of the compiler's types for them. */
 const READ_AS_THEY_ARE: ReadonlySet<number> = new Set([19, 26, 1003, 1015, 1028, 1043]);
 
 /** Parses a decimal integer; NaN for anything else, such as `0x10`, `1e1` or empty text. */
@@ -40,14 +40,14 @@ export function wholeNumber(text: string | null): number {
   return text !== null && /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : Number.NaN;
 }
 
-/** Returns a constant array in Postgres' text format. */
+/** Returns a constant array in Postgres' text format; null for NULL. */
 export function arrayValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return arrayValue(expr.arg, input);
   if (expr.kind !== 'array') return textValue(expr, input);
   return arrayText(expr.items.map((i) => textValue(i, input)));
 }
 
-/** Returns the value of a constant expression as JSON. */
+/** Returns the value of a constant expression as a JSON value. Arrays omit NULLs; a NULL array is empty. */
 export function constantValue(expr: Expr, input: StepInput): unknown {
   if (expr.kind === 'array' || isArray(expr.type)) return elements(arrayValue(expr, input));
   const text = textValue(expr, input);
@@ -77,7 +77,7 @@ export function elements(text: string | null): readonly string[] {
   return elementsOrNull(text).filter((e) => e !== null);
 }
 
-/** Parses a one-dimensional array in Postgres' text format. */
+/** Parses a one-dimensional array in Postgres' text format. For null, returns an empty list. */
 export function elementsOrNull(text: string | null): readonly (string | null)[] {
   if (text === null || text === '{}') return [];
   const items: (string | null)[] = [];

@@ -11,7 +11,7 @@ export { slotValues } from './slot-values.js';
 export { engineOf } from './step.js';
 
 /**
- * Computes in order the runtime relations of the plan, whose rows its statement gets as parameters.
+ * Computes the plan's runtime relations in order. The statement gets their rows as parameters.
  *
  * @throws QueryError E0519 if a cap truncated rows that a result depends on, or if the client cannot be notified of the
  * truncation; E0517 if earlier relations used up the time
@@ -44,7 +44,7 @@ function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
   }
 }
 
-/** A clipped RETRIEVE is an error, since it requests only the best passages and some would be missing. */
+/** Returns the handling of truncation: refused for operators, and for RETRIEVE, which would lack some best passages. */
 function clippingOf(runtime: GovernedRuntime): CapHandling {
   return runtime.kind === 'retrieval' || runtime.kind === 'operated' ? 'refused' : runtime.relation.clipping;
 }

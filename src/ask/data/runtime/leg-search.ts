@@ -65,7 +65,7 @@ class LexicalSearch {
     this.#input = input;
   }
 
-  /** Searches only passages with a rare word if they provably include the best; otherwise, those with any word. */
+  /** Searches passages with a rare word if they provably include the best; otherwise, those with any of the words. */
   async best(words: readonly WeighedWord[], documents: number): Promise<readonly TextRow[]> {
     const essential = essentialWords(words, documents, this.#page.skip + this.#page.topK);
     if (essential !== null) {
@@ -99,7 +99,7 @@ interface WeighedWord {
   readonly most: number;
 }
 
-/** Words that decide a search: if their passages score more than `rest`, no passage without these words is better. */
+/** Words that decide a search: if enough of their passages score above `rest`, no other passage is among the best. */
 interface EssentialWords {
   readonly terms: readonly number[];
   /** Upper bound of the score of a passage that contains none of the words. */
@@ -109,15 +109,15 @@ interface EssentialWords {
 /** Share of all passages above which words are so common that an index look-up only adds cost. */
 const COMMON = 0.2;
 
-/** The assumed share of its maximum that a word contributes: that of one occurrence in a passage of average length. */
+/** Assumed contribution of a word, relative to its maximum: that of one occurrence in a passage of average length. */
 const USUAL = 1 / 2.2;
 
 /** Rounding tolerance, since scores are sums of 32-bit floats. */
 const ROUNDING = 1 + 1e-4;
 
 /**
- * Selects the smallest set of rarest words that probably determines the best `wanted` passages; null if that saves
- * little. Like the counts, it depends only on permitted passages.
+ * Selects the smallest set of rarest words that probably determines the best `wanted` passages; null if searching for
+ * these words alone would save little. Like the counts, the choice depends only on permitted passages.
  */
 function essentialWords(
   words: readonly WeighedWord[],
@@ -199,7 +199,7 @@ class NearestSearch {
     return numberIn(best[0], 'candidates') >= wanted && !this.#lacks(best) ? best : null;
   }
 
-  /** True if the candidates belong to fewer documents than wanted. */
+  /** In a search for documents, true if the candidates belong to fewer documents than wanted. */
   #lacks(best: readonly TextRow[]): boolean {
     return this.#page.ofDocuments && best.length < this.#page.topK;
   }
@@ -210,7 +210,7 @@ class NearestSearch {
     const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);
     const best = await this.run(plan, wanted);
     const [first] = best;
-    // Without rows there are no candidates, so nothing can be missing.
+    // Without rows, the page lies beyond the candidates: these are all permitted passages, so none is missing.
     if (first === undefined && !this.#page.ofDocuments) return best;
     if (first !== undefined && numberIn(first, 'candidates') < wanted) return best;
     if (this.#lacks(best)) return null;

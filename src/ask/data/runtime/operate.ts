@@ -51,7 +51,7 @@ function tooMany(limit: number) {
   return { what: 'what the operators would work on', limit, unit: 'rows', hint };
 }
 
-/** Replaces the row index by which DEDUP identifies the first row of a group by the key of that row. */
+/** DEDUP identifies the first row of a group by its index. Replaces the index with that row's key. */
 function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value)) return value;
   const of = value.of === null || key === null ? null : (rows[Number(value.of)]?.get(key) ?? null);

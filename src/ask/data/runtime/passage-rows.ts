@@ -169,7 +169,7 @@ function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQ
     rank,
     score: shownScore(passage.score),
     part,
-    // The legs may have found different passages of a document.
+    // The two legs (lexical and dense search) may have found different passages of a document.
     ...(ofDocuments ? { chunk_id: passage.chunkId } : {}),
     ...(why.by === 'lexical' ? { terms: termParts(passage, why, query) } : {}),
   };
@@ -228,7 +228,7 @@ const FOUR_FIELDS = Object.freeze({
   },
 });
 
-/** Derives the default arguments of an operator from the query. @param labels those that the facet declares */
+/** Derives the default arguments of an operator from the query. @param labels the labels that the facet declares */
 function defaultArguments(
   operator: OperatorName,
   query: string,

@@ -44,7 +44,7 @@ function fieldsIn(row: TextRow): ReadonlyMap<string, string | null> {
   return fields;
 }
 
-/** Returns the known fields that are masked in this passage, by its version or by policy. */
+/** Returns the known fields that are masked in this passage, by its redaction version or by policy. */
 function redactedIn(row: TextRow, { fields }: GovernedStore): readonly string[] {
   const byVersion = new Set(elements(row.get(stored('redacted_fields')) ?? null));
   const isHidden = (name: string): boolean => (row.get(visibleColumnName(name)) ?? 't') !== 't';

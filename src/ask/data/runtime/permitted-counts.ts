@@ -65,10 +65,10 @@ interface CachedCounts {
 }
 
 /**
- * Counts query words over permitted passages. Cached counts are used if they are known to be current: the statement,
- * values and store epoch are the same, no transaction has begun or ended since, and only transactions can change the
- * tables. `holds` checks again against the passages found. If a standby may answer, nothing is cached: its
- * `pg_snapshot` does not list the transactions in progress, so two of its states may have the same `pg_snapshot`.
+ * For each word of a query, counts the permitted passages that contain it. Cached counts are used if known to be
+ * current: the statement, values and store epoch are the same, no transaction has begun or ended since, and only
+ * transactions can change the tables. `holds` checks again against the passages found. If a standby may answer, nothing
+ * is cached: its `pg_snapshot` omits the transactions in progress, so two of its states may have the same one.
  */
 export class PermittedWords implements WordCounter {
   readonly #sets = new LRUCache<string, CachedCounts>({

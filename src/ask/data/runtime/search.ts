@@ -78,7 +78,7 @@ function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
   throw queryError('typeMismatch', { detail, hint: 'weights => array[0.3, 0.7]' });
 }
 
-/** Fuses the legs; if two passages have the same key, keeps the one with the larger share. */
+/** Fuses the legs' results. Passages with the same key add up their shares; the one with the largest share is kept. */
 function fused(
   found: readonly LegResult[],
   legs: Legs,
@@ -107,7 +107,7 @@ function withoutShare({ leg, weight }: LegResult): LegShare {
   return { leg, weight, found: null, share: 0 };
 }
 
-/** Returns the passage of the leg with the largest share, in a tie of the first such leg; null if no leg found any. */
+/** Returns the passage of the leg with the largest share, or of the first such leg; null if no leg found a passage. */
 function passageOfMost(shares: readonly LegShare[]): ScoredPassage | null {
   const [most] = shares.filter(({ found }) => found !== null).sort((a, b) => b.share - a.share);
   return most?.found?.passage ?? null;

@@ -89,7 +89,7 @@ export function settingsFor(
   return [...(settings ?? []), [SETTING, rights]];
 }
 
-/** Returns a sink that also charges rows and bytes to the caller's quotas; `sink` itself if there are none. */
+/** Returns a sink that also charges rows and bytes to the caller's quotas; `sink` itself if there are no quotas. */
 export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means'>, caller: Caller): RowSink {
   const { quotas } = SealedValue.open(means).limiter;
   const own = quotasFor(caller, 'query');
@@ -113,7 +113,7 @@ export function chargeUse(
   if (amount > 0) SealedValue.open(means).limiter.quotas.charge(quotasFor(caller, 'query'), unit, amount);
 }
 
-/** Returns options that charge database time to the caller's quotas; empty if there are none. */
+/** Returns options that charge database time to the caller's quotas; empty if the caller has no quotas. */
 export function timeCharge(
   { means }: Pick<RequestParts, 'means'>,
   caller: Caller,

@@ -42,7 +42,7 @@ interface TrailStep {
   readonly key: string | readonly string[];
 }
 
-/** Records how rows were reached. Contains only keys returned by hops, which the caller may see. */
+/** Records how rows were reached. Contains the anchors, and keys returned by hops, which the caller may see. */
 class Trail {
   readonly #anchor: string;
   readonly #anchors: Keys;
@@ -90,9 +90,9 @@ interface ReachedKey {
 }
 
 /**
- * Breadth-first search with one bounded, governed look-up per hop. Reports each key once, at its smallest depth. A
- * repeating walk omits its anchors. It stops after the round in which a hop was clipped, since later depths could be
- * wrong.
+ * Breadth-first search with one bounded, governed look-up per hop. Reports each key once, at its smallest depth. If the
+ * hops are repeated, the keys that the search started from are not reported, and the search stops after the round in
+ * which a hop was clipped, since later depths could be wrong.
  */
 export async function traverse(
   { relation, start, hops }: TraversalRuntime,
@@ -205,7 +205,7 @@ function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInp
   return { what: 'a hop of TRAVERSE', limit: perHop, unit: 'keys (`per_hop`)', hint };
 }
 
-/** Returns the canonical text of a key, so that anchors are recognized: `007` becomes 7. */
+/** Returns a key's canonical text, so that a start key equals the same key read from the database: `007` becomes 7. */
 function canonicalKey(text: string, type: TypeName): string {
   if (/^int[248]\[\]$/.test(type) && /^[+-]?\d+$/.test(text.trim())) return BigInt(text.trim()).toString();
   if (type === 'bpchar[]') return withoutBlanks(text);

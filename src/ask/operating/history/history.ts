@@ -2,7 +2,7 @@ import type { AuditStats } from '../../../../audit/index.js';
 import type { EnginePool } from '../../../engine/index.js';
 import { BOUNDS_US, type Meter, type RequestObserver } from '../../request/meters.js';
 
-/** Periods that are kept: each consists of `count` steps of `everyMs`. */
+/** Periods covered by the history: each has `count` steps of `everyMs` milliseconds. */
 export const SPANS = Object.freeze({
   hour: { everyMs: 10_000, count: 360 },
   day: { everyMs: 300_000, count: 288 },
@@ -16,14 +16,14 @@ interface RingRow {
   readonly cells: Uint32Array;
 }
 
-/** The contents of a ring, for other processes. A step is numbered by the count of such steps since 1970. */
+/** The contents of a ring, for other processes. Steps are numbered by counting steps of the same length since 1970. */
 export interface RingCopy {
   /** Number of the step at each place of the ring; -1 if the place is empty. */
   readonly steps: Float64Array;
   readonly rows: ReadonlyMap<string, RingRow>;
 }
 
-/** Ring buffer with figures of the newest steps, all equally long. Each number takes 4 bytes per step. */
+/** Ring buffer with the figures of the newest steps, which are equally long. Each number takes 4 bytes per step. */
 class StepRing {
   readonly #everyMs: number;
   readonly #count: number;
@@ -148,7 +148,7 @@ export class ProcessHistory {
   }
 
   /**
-   * Takes a sample. Requests that ended since the last sample count in the step of the last one, like slow statements.
+   * Takes a sample. Requests and slow statements that ended since the last sample count in the step of that last one.
    *
    * @param now ms since 1970
    */

@@ -35,7 +35,7 @@ interface QuestionLine {
   readonly p99_ms: StepValues;
 }
 
-/** The highest sample of each step, summed over all processes. */
+/** Use of a connector's pools: the highest sample of each step, summed over all processes. */
 interface PoolLine {
   readonly connector: string;
   readonly running: StepValues;

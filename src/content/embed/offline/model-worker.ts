@@ -29,8 +29,8 @@ const SHARE = 0.85;
 /** Length to which texts are truncated: the model is trained on sentences, and a text states its topic first. */
 const MOST_CHARS = 1_000;
 /**
- * Texts in other scripts get no meaning vector, which is better than a wrong one: the model would give all of them the
- * same vector.
+ * The script that the model knows. Texts in other scripts get no meaning vector, because the model would give all of
+ * them the same vector.
  */
 const KNOWN_SCRIPT = /\p{Script=Latin}/u;
 
@@ -38,7 +38,7 @@ interface Runtime {
   initModel(source: unknown): Promise<{ embed(texts: readonly string[]): Promise<readonly number[][]> }>;
 }
 
-/** @throws ContentError `notInstalled` */
+/** Loads the model and its packages. @throws ContentError `notInstalled` */
 async function openSentences(): Promise<MeaningVectors> {
   const { initModel, modelSource } = await loaded();
   const model = await initModel(modelSource);
@@ -57,7 +57,7 @@ async function openSentences(): Promise<MeaningVectors> {
 }
 
 async function loaded(): Promise<Runtime & { readonly modelSource: unknown }> {
-  // Not literals: the packages are optional, and a build without them must type-check.
+  // The names are not literals: the packages are optional, and a build without them must type-check.
   const [core, runtime, weights]: readonly string[] = SENTENCE_PACKAGES;
   try {
     // Awaited before the weights are loaded: `initModel` starts both at once, and fails if the weights come first.

@@ -66,7 +66,7 @@ class ModelThread {
     return this.#turns.take('', async () => (await this.#running()).opened);
   }
 
-  /** @throws ContentError `notInstalled`, `endpoint`, `malformedAnswer` */
+  /** Computes one meaning vector per text. @throws ContentError `notInstalled`, `endpoint`, `malformedAnswer` */
   vectors(caller: string, texts: readonly string[]): Promise<readonly Float32Array[]> {
     return this.#turns.take(caller, async () => {
       const { worker } = await this.#running();

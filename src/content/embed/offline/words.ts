@@ -27,7 +27,7 @@ export interface MeaningVectors {
 
 const { resolve } = createRequire(import.meta.url);
 
-/** @throws ContentError `notInstalled` */
+/** Returns the path of a file in an installed package. @throws ContentError `notInstalled` */
 export function packagePath(name: string, file: string): string {
   try {
     return resolve(`${name}/${file}`);
@@ -60,7 +60,8 @@ const DIMENSIONS = 100;
 /** Number of words to load. The package lists words by frequency; n-grams distinguish the rarer ones well enough. */
 const MOST_WORDS = 60_000;
 /**
- * Lower values give frequent words less weight. Chosen from 1e-4, 3e-4, 1e-3 and 1e-2 on Banking77, like SHARE.
+ * Smoothing constant of word weights; lower values give frequent words less weight. Chosen from 1e-4, 3e-4, 1e-3 and
+ * 1e-2 on Banking77, like SHARE.
  */
 const SMOOTHING = 3e-4;
 const SHARE = 0.7;
@@ -69,7 +70,7 @@ const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 /** Word vectors, ordered by word frequency. */
 export type WordVectors = ReadonlyMap<string, Float32Array>;
 
-/** @throws ContentError `notInstalled` */
+/** Loads the word vectors from their package. @throws ContentError `notInstalled` */
 export async function openWords(): Promise<MeaningVectors> {
   const file = packagePath(WORDS_PACKAGE, `${WORDS_PACKAGE}.json`);
   const version = versionIn(await readFile(packagePath(WORDS_PACKAGE, 'package.json'), 'utf8'));
@@ -82,7 +83,7 @@ export async function openWords(): Promise<MeaningVectors> {
   };
 }
 
-/** Reads the first words of a file in the package's format, `{…,"vectors":{"the":[-0.03,…],…}}`. */
+/** Reads the first `MOST_WORDS` words of a file in the package's format, `{…,"vectors":{"the":[-0.03,…],…}}`. */
 export async function readWords(file: AsyncIterable<string>): Promise<WordVectors> {
   const words = new Map<string, Float32Array>();
   let text = '';
@@ -121,7 +122,10 @@ function takeWords(text: string, words: Map<string, Float32Array>): number {
   return at;
 }
 
-/** Returns a function that computes the weighted sum of a text's word vectors, minus the sum expected for any text. */
+/**
+ * Returns a function that computes the meaning vector of a text: the weighted sum of its word vectors, each minus the
+ * expected word vector, scaled to unit norm. All zeros if no word of the text is known.
+ */
 export function meaningBy(words: WordVectors): (text: string) => Float32Array {
   const known = new Map<string, { readonly vector: Float32Array; readonly weight: number }>();
   const expected = new Float64Array(DIMENSIONS);

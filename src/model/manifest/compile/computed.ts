@@ -45,7 +45,7 @@ function withColumns(relation: Relation, computed: readonly ComputedColumn[] | u
     : Object.freeze({ ...relation, computed: Object.freeze(computed) });
 }
 
-/** Computed columns as declared; their types and inputs are not known yet. */
+/** Returns the computed columns as declared; their types and inputs are not known yet. */
 function writtenIn(
   document: ManifestDocument,
   relations: RelationMap,
@@ -97,7 +97,7 @@ function bound(
   }
 }
 
-/** Derived attributes by entity, in file order. */
+/** Returns the derived attributes by entity, in file order. */
 export function derivedOf(
   document: ManifestDocument,
   relations: RelationMap,

@@ -77,7 +77,7 @@ interface InputReference {
   readonly at: Path;
 }
 
-/** Returns the inputs of a metric, each with its path; a single null if the expression is invalid. */
+/** Returns the inputs of a metric, each with its path; a list with a single null if the expression is invalid. */
 function references(metric: Metric, problems: Problems): readonly (InputReference | null)[] {
   const path: Path = ['metrics', metric.name];
   if (metric.type === 'ratio') {

@@ -19,7 +19,7 @@ import { everythingIn, frozenMap } from '../manifest.js';
 import { entityNamed } from './links.js';
 import { resolvedMetrics } from './metric-graph.js';
 
-/** Metrics of a document. Expressions are kept as text; the compiler's binder interprets them. */
+/** Returns the metrics of a document. Expressions are kept as text; the compiler's binder interprets them. */
 export function metricsOf(
   document: ManifestDocument,
   relations: RelationMap,
@@ -98,7 +98,7 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
   return missing.length === 0 && foreign.length === 0 && !aimless && !unbound;
 }
 
-/** The format kind that each optional member requires. */
+/** The `kind` of format that each optional member requires. */
 const OF_KIND = { currency: 'currency', unit: 'number' } as const;
 
 function formatOf(name: string, m: MetricDocument, problems: Problems): { readonly format?: MetricFormat } {
@@ -251,7 +251,7 @@ function checkSimple(metric: SimpleMetric, catalog: Catalog, report: ReportFault
   else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity, catalog));
 }
 
-/** Returns the error in a metric's expression or filter, or null. The `count(*)` makes non-aggregates invalid. */
+/** Returns the error in a metric's expression or filter; null if valid. `count(*)` makes non-aggregates invalid. */
 function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryError | null {
   const catalog: Catalog = {
     version: '',

@@ -12,7 +12,7 @@ import { tableName } from '../name.js';
 import { sourceOf, type TableSource } from './connectors.js';
 
 /**
- * Returns entities, then bridges, in file order. Key domains are added later. Relations without source are left out.
+ * Returns entities, then bridges, in file order. Key domains are added later; relations of unknown source are left out.
  */
 export function relationsOf(
   document: ManifestDocument,
@@ -44,7 +44,7 @@ type RelationDocument = Pick<EntityDocument, 'source' | 'columns'> & {
   readonly primary_key: readonly string[];
   readonly description: string | null;
   readonly sealed: readonly (readonly [string, Path])[];
-  /** True if `primary_key` has to be checked separately from `sealed`. */
+  /** True if `primary_key` has to be checked separately, because `sealed` holds other key columns. */
   readonly ownKey: boolean;
   readonly time: string | undefined;
 };
@@ -140,7 +140,7 @@ function timeOf(
 /** Column names with a special meaning in OSL-SQL. */
 export const RESERVED: ReadonlySet<string> = new Set(['evidence']);
 
-/** Exposed columns in declared order. A column whose type is not declared is reported and left out. */
+/** Returns the exposed columns in declared order. A column whose type is not declared is reported and left out. */
 export function columnsOf(
   document: ColumnsDocument,
   path: Path,
@@ -324,7 +324,7 @@ function governorOf(
   return only;
 }
 
-/** Grants use the entity's column names, so no column of the table may be exposed twice. */
+/** Reports columns that are exposed twice: grants use the entity's column names, so a column must have one name. */
 function mustNameColumnsOnce(relation: Relation, table: string, path: Path, problems: Problems): void {
   const names = new Map<string, string>();
   for (const { name, physical } of relation.columns) {

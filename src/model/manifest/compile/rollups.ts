@@ -28,7 +28,7 @@ const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
 /** Version of the method by which rollups are computed; part of each fingerprint. */
 const METHOD = 1;
 
-/** Rollups of a document. A rollup whose entity does not exist is reported and left out. */
+/** Returns the rollups of a document. A rollup whose entity does not exist is reported and left out. */
 export function rollupsOf(
   document: ManifestDocument,
   relations: RelationMap,
@@ -175,7 +175,7 @@ const GROWING: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['int2', 'int4', 'int8', 'numeric', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
 
-/** Cache settings for answers that read `relation`; null if they are not cached. */
+/** Returns the cache settings for answers that read `relation`; null if such answers are not cached. */
 export function cacheRuleOf(
   declared: CacheDocument | undefined,
   relation: Relation,

@@ -13,11 +13,11 @@ export interface ExportedAnswer {
   readonly isSorted: boolean;
   /** True if the answer may have more rows. */
   readonly isCut: boolean;
-  /** Other members of the response; without a trailer, only `redacted_columns`. */
+  /** Members of the trailer except the receipt; if the answer has no trailer, only `redacted_columns`. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the rows of a query that has ended, in `order` if it is set. */
+/** Returns the rows of a query that has ended, in `order`; if `order` is null, the rows keep their original order. */
 export function shownAnswer(
   state: Extract<AnswerState, { readonly kind: 'answered' | 'cancelled' }>,
   order: Uint32Array | null,
@@ -49,7 +49,7 @@ export function fileName({ isCut }: Pick<ExportedAnswer, 'isCut'>, format: FileF
   return `answer${isCut ? '-incomplete' : ''}.${format}`;
 }
 
-/** Writes a file, yielding often. @throws Error if Parquet cannot hold a value; the reason of `signal` */
+/** Writes a file, yielding often. @throws Error if Parquet cannot hold a value; the abort reason of `signal` */
 export async function answerFile(
   answer: ExportedAnswer,
   format: FileFormat,
@@ -100,7 +100,7 @@ function trailerOf({ columns, rows, isCut, members }: ExportedAnswer): object {
 
 /** Number of cells to process between two yields. */
 const CELLS = 8_192;
-/** Minimum size of a part in characters. The browser takes over each part at once, not all at the end. */
+/** Size in characters above which the text so far becomes a Blob, so that a large file is never held as one string. */
 const PART = 1_000_000;
 
 interface RowTexts {

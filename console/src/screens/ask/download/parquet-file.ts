@@ -73,7 +73,7 @@ type ScalarElement = Omit<SchemaElement, 'name' | 'repetition_type'>;
 interface ConvertedColumn {
   readonly name: string;
   readonly elements: readonly SchemaElement[];
-  /** Converts a value to the form that the Parquet writer expects. */
+  /** Converts a value to the form that the Parquet writer expects. @throws Error if Parquet cannot represent it */
   readonly convert: (value: JsonValue) => unknown;
 }
 
@@ -189,7 +189,7 @@ function daysOf(text: string): number | null {
   return moment === null ? null : moment.seconds / 86_400;
 }
 
-/** Returns microseconds since 1970; null for infinities and from `end` seconds on (Parquet has no 24:00). */
+/** Returns microseconds since 1970; null for infinities, and from `end` seconds on, as Parquet has no 24:00. */
 function microsOf(text: string, end = Number.POSITIVE_INFINITY): bigint | null {
   const moment = momentOf(text);
   if (moment === null || moment.seconds >= end) return null;

@@ -218,7 +218,7 @@ function extensionsOf(now: { readonly current: Pick<EditorProps, 'schema' | 'onC
   ];
 }
 
-/** Each kind of completion's type in the editor library, and its rank; higher ranks are listed first. */
+/** For each kind of completion, its type in the editor library and its rank; higher ranks are listed first. */
 const KINDS: Readonly<Record<CompletionOffer['kind'], readonly [type: string, boost: number]>> = {
   column: ['property', 40],
   alias: ['variable', 35],

@@ -4,7 +4,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 export interface CompletionOffer {
   readonly label: string;
   readonly kind: 'entity' | 'column' | 'facet' | 'metric' | 'function' | 'form' | 'keyword' | 'alias';
-  /** Short text next to the label: the type, or the masking. */
+  /** Short text shown next to the label, such as the type or the masking. */
   readonly detail: string;
   readonly info: string | null;
   /** Text to insert if it differs from the label. */
@@ -30,7 +30,7 @@ export const KEYWORDS: readonly string[] = `
 
 type CompletionSchema = Pick<Schema, 'entities' | 'facets' | 'metrics' | 'relationships' | 'functions'>;
 
-/** Completions at offset `at` of `text`, from the caller's own schema. Null if there are none. */
+/** Completions at offset `at` of `text`, from the caller's own schema. Null if nothing can be completed there. */
 export function completionsAt(text: string, at: number, schema: CompletionSchema): CompletionOffers | null {
   const before = text.slice(0, at);
   const facet = /\bfacet\s*=>\s*'([^']*)$/i.exec(before);
@@ -211,7 +211,7 @@ function plain(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
 }
 
-/** Returns entities by alias. The parse is only good enough for completion; the gateway interprets texts. */
+/** Returns entities by alias. The parsing is only good enough for completion; the gateway alone interprets queries. */
 export function scopeOf(text: string): EntityAliases {
   const scope = new Map<string, string>();
   for (const [, entity = '', alias] of codeOf(text).matchAll(ITEM)) {

@@ -75,7 +75,7 @@ interface SchemaTreeProps {
   readonly onInsert: (line: SchemaLine) => void;
 }
 
-/** A tree that is a single Tab stop: arrow keys move, open and close, and Enter inserts. */
+/** A tree that is a single Tab stop: arrow keys move between lines and open or close entities; Enter inserts. */
 function SchemaTree({ lines, open, onOpen, onInsert }: SchemaTreeProps) {
   const id = useId();
   const shown = lines.slice(0, MOST_LINES);
@@ -156,7 +156,7 @@ function SchemaTree({ lines, open, onOpen, onInsert }: SchemaTreeProps) {
   );
 }
 
-/** Returns the line to which a key moves from line `at`; null if the key does not move. */
+/** Returns the line to which a key moves from line `at`; null if the key does not move to another line. */
 function destinationOf(key: string, at: number, lines: readonly SchemaLine[]): number | null {
   const line = lines[at];
   switch (key) {

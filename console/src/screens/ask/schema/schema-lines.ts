@@ -19,8 +19,8 @@ type ListedSchema = Pick<Schema, 'entities' | 'metrics' | 'relationships'>;
 type NamedThing = Pick<SchemaLine, 'name' | 'description'> & { readonly synonyms?: readonly string[] };
 
 /**
- * Returns the lines that match a search: entities and metrics with all words in their name, synonyms or description,
- * and entities with such columns, each followed by these columns. Entities in `open` are followed by all their columns.
+ * Returns the lines that match a search. Entities, columns and metrics match if all words occur in their name, synonyms
+ * or description. Matching columns follow their entity; an entity in `open` is followed by all of its columns.
  */
 export function schemaLines(
   schema: ListedSchema,
@@ -113,7 +113,7 @@ function nameIn(text: string, { kind, name, entity }: SchemaLine): string {
 
 const CLAUSE = /\b(select|distinct|by|from|join|where|on|using|having|limit)\b/gi;
 
-/** Returns the separator before an inserted name: a comma after an element of a list, otherwise a space. */
+/** Returns the separator before an inserted name: a comma within a SELECT or BY list, else a space if needed. */
 function separatorAfter(before: string, { kind }: SchemaLine): string {
   if (!/[\p{L}\p{N}_$"')*\]]\s*$/u.test(before)) return '';
   const clause = [...before.matchAll(CLAUSE)].at(-1);

@@ -1,23 +1,23 @@
 import { type Graph, otherEnd, type Thing } from './model.js';
 
-/** A group of related things, for maps that are too large to draw completely. */
+/** A group of related things (such as entities), for maps that are too large to draw completely. */
 export interface Cluster {
   /** `cluster:0`, … */
   readonly id: string;
-  /** Name of the member that has the most ties. */
+  /** Name of the member that has the most ties (edges). */
   readonly label: string;
   /** Ids of the members, those with the most ties first. */
   readonly members: readonly string[];
 }
 
 const ROUNDS = 6;
-/** Approximate number of clusters in a large map, and the smallest limit on the size of a cluster. */
+/** Approximate number of clusters in a large map. Also the lowest limit on the number of things in a cluster. */
 const ABOUT = 60;
 
 /**
  * Groups things by label propagation: each thing repeatedly takes the most frequent label among its neighbours, unless
  * that label's cluster is full. Things with the fewest ties go first, so that they join the things they depend on.
- * Linear in the ties, and deterministic. Small clusters are merged by name, so there are at most about twice `ABOUT`.
+ * Deterministic; linear in the ties except for sorting. Small clusters are merged by name, to about twice `ABOUT`.
  */
 export function clustersOf(graph: Graph): readonly Cluster[] {
   const ids = [...graph.things.keys()];
@@ -116,7 +116,7 @@ function labelOf(members: readonly string[], graph: Graph): string {
   return graph.things.get(first ?? '')?.name ?? '';
 }
 
-/** Sorts ids by number of ties, highest first; if equal, entities come first, then ids decide. */
+/** Sorts ids by number of ties, highest first; if equal, entities come first, then the lower id. */
 export function byTies(ids: readonly string[], graph: Graph): readonly string[] {
   const weight = (id: string): number => {
     const thing: Thing | undefined = graph.things.get(id);

@@ -1,9 +1,9 @@
 import { type Graph, graphOf, type Thing, type ThingColumn, type Tie, type VisibleSight } from './model.js';
 
-/** Comparison of an object for two callers: same, different, or visible to the first or second only. */
+/** Comparison of a thing or tie of the map for two callers: same, different, or visible to the first or second only. */
 export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 
-/** Visibility of a column for each of the two callers; null if it is hidden. */
+/** Visibility of a column for each of the two callers; null if the column is hidden from that caller. */
 export interface ColumnChange {
   readonly name: string;
   readonly first: VisibleSight | null;
@@ -22,7 +22,7 @@ export interface MapChange {
 /** The maps of two callers merged into one, with their differences. */
 export interface MapDifference {
   readonly union: Graph;
-  /** Marks of things and ties that differ between the callers, by id. */
+  /** Marks of the things (nodes) and ties (edges) that differ between the callers, by id. */
   readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
   /** Things in the first map that differ or are missing in the second, then those only in the second. */
   readonly changes: readonly MapChange[];

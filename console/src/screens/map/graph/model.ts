@@ -48,7 +48,7 @@ export interface Thing {
   readonly facts: readonly Fact[];
 }
 
-/** Edge kinds: `to_one` and `one_to_one` joins, `across` to a bridge, `text` and `figure` to an entity. */
+/** Edge kinds: `to_one` and `one_to_one` joins, `across` to a bridge, `text` from a facet, `figure` from a metric. */
 export type TieKind = 'to_one' | 'one_to_one' | 'across' | 'text' | 'figure';
 
 export interface Tie {
@@ -68,7 +68,7 @@ export interface Graph {
   readonly version: string;
   readonly things: ReadonlyMap<string, Thing>;
   readonly ties: readonly Tie[];
-  /** Ties of each thing that has at least one. */
+  /** Ties by the id of a thing at one of their ends; things without ties are absent. */
   readonly around: ReadonlyMap<string, readonly Tie[]>;
 }
 
@@ -94,7 +94,7 @@ export function graphOf(version: string, things: Iterable<Thing>, all: readonly 
   return { version, things: byId, ties, around };
 }
 
-/** A part of a picture that has no edges to the rest. */
+/** Size of a part of a picture that has no edges to other parts. */
 interface Box {
   readonly width: number;
   readonly height: number;

@@ -78,7 +78,7 @@ function ofKinds(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKi
 /** Number of drawn things up to which neighbours of neighbours are added. */
 const FURTHER = 40;
 
-/** Returns a thing and its neighbours, then the neighbours' own neighbours up to `FURTHER` things. */
+/** Returns a thing and its neighbours and, up to `FURTHER` things in all, the neighbours' own neighbours. */
 function neighbourhood(
   start: string,
   graph: Graph,
@@ -93,7 +93,7 @@ function neighbourhood(
   return { ids: [...ids], reached: Math.max(ids.size, 1 + near.length) };
 }
 
-/** Returns the neighbours of the selected kinds, looking through bridges if bridges are hidden. */
+/** Returns the neighbours of the selected kinds; if bridges are hidden, also the things beyond a bridge. */
 function steps(id: string, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
   const neighbours = (of: string) => (graph.around.get(of) ?? []).map((tie) => otherEnd(tie, of));
   const found = neighbours(id).flatMap((other) =>
@@ -154,7 +154,7 @@ function overBridges(
   });
 }
 
-/** Returns the clusters as nodes; an edge between two is labelled with the number of ties across. */
+/** Returns the clusters as nodes. An edge between two clusters shows the number of ties, if there are several. */
 function overview({ graph, clusters, marks }: MapToDraw): Pick<Picture, 'nodes' | 'edges'> {
   const shown = clusters.slice(0, MOST_DRAWN);
   const home = new Map(shown.flatMap(({ id, members }) => members.map((member) => [member, id] as const)));

@@ -21,7 +21,7 @@ interface ScoredHit extends SearchHit {
   readonly score: number;
 }
 
-/** Returns the best `most` matches: names, then synonyms, then descriptions; columns just below things. */
+/** Returns the best `most` matches: names before synonyms before descriptions, and things before similar columns. */
 export function searchIn(graph: Graph, term: string, most: number): MapSearchResult {
   const wanted = term.trim().toLowerCase();
   if (wanted === '') return { found: [], total: 0 };

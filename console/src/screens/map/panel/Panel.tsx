@@ -117,7 +117,7 @@ interface TiesProps {
 
 const FIRST = 50;
 
-/** Things connected to this one, grouped by kind of tie. */
+/** Things connected to this thing, grouped by kind of tie (edge). */
 function Ties({ id, neighbours, onOpen }: TiesProps) {
   const groups: readonly (readonly [title: string, of: readonly Neighbour[]])[] = [
     ['Edges', neighbours.filter(({ tie }) => tie.kind !== 'text' && tie.kind !== 'figure')],

@@ -92,10 +92,10 @@ function onKey(event: KeyboardEvent, { here, canvas, onHere, onOpen, onBack, onS
   event.preventDefault();
 }
 
-/** Maximum number of nodes with names on all edges; in larger pictures, only the current node's have them. */
+/** Maximum number of nodes for which all edges show names; in larger pictures, only edges at the current node do. */
 const MOST_NAMED = 30;
 
-/** Returns the elements for cytoscape, for one of two compared callers or (`side` null) the only one. */
+/** Returns the elements for cytoscape as the caller of `side` sees them; `side` is null if there is only one caller. */
 function elementsOf(drawn: DrawnPicture, side: MapSide | null): cytoscape.ElementDefinition[] {
   const seen = new Set(side === null ? drawn.nodes.map((n) => n.id) : drawn.seen[side]);
   const areNamed = drawn.nodes.length <= MOST_NAMED || drawn.edges.some((e) => e.kind === 'between');
@@ -134,7 +134,7 @@ interface PicturesProps
   readonly second: string | null;
 }
 
-/** One picture, or two side by side that move together. */
+/** One picture, or two pictures side by side that zoom and move together. */
 export function Pictures({ first, second, ...shared }: PicturesProps) {
   const left = useRef<MapCanvas | null>(null);
   const right = useRef<MapCanvas | null>(null);

@@ -90,7 +90,7 @@ export class MapCanvas {
     });
   }
 
-  /** Returns the next node in `direction`: preferably one connected by an edge, otherwise the nearest. */
+  /** Returns the next node in `direction`, preferably one connected by an edge; the most central node at the start. */
   next(direction: Direction): string | null {
     const here = this.cy.getElementById(this.#here ?? '');
     if (here.empty()) return this.#middle();

@@ -34,8 +34,8 @@ export function paletteOf(frame: Element): Palette {
 const SHEET = '-1 -1 0.82 -1 1 -0.45 1 1 -1 1 -1 -1';
 
 /**
- * Stylesheet of the picture. Node shapes show kinds; line styles and signs show differences; colour only reinforces
- * them.
+ * Stylesheet of the picture. The shape of a node shows its kind; line styles and signs show differences between
+ * callers. Colour is never the only distinction.
  */
 export function styleOf(palette: Palette): cytoscape.StylesheetJson {
   const { ground, panel, text, quiet, line, accent, masked } = palette;

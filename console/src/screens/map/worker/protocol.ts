@@ -49,7 +49,7 @@ export type MapQuestions = {
     readonly ask: { readonly side: MapSide; readonly body: ArrayBuffer };
     readonly answer: LoadedMap;
   };
-  /** Forgets the second caller. */
+  /** Discards the second caller's map. */
   readonly forget: { readonly ask: null; readonly answer: null };
   readonly draw: {
     readonly ask: {

@@ -16,7 +16,7 @@ export interface MetricsAnswerViewProps {
   readonly isOld: boolean;
   /** Parts to show. A chart that cannot be drawn is replaced by the table. */
   readonly show?: PanelForm;
-  /** Called with the chosen point and its metric; the metric is null if a column of a group was chosen. */
+  /** Called with the chosen point and its metric. The metric is null if a cell in a group column was chosen. */
   readonly onDrill?: (point: AnswerPoint, metric: string | null) => void;
 }
 
@@ -98,7 +98,7 @@ function Drawing({ drawing, name, onDrill }: DrawingProps) {
   }
 }
 
-/** Name for saved files, derived from the metrics. */
+/** Returns the name for saved files, derived from the metrics. */
 function nameOf({ metrics }: Choice): string {
   return metrics
     .join('-')

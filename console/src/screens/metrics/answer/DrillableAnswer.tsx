@@ -15,7 +15,7 @@ import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 interface DrillableAnswerProps extends Pick<MetricsAnswerViewProps, 'asked' | 'show'> {
   readonly thread: CatalogThread;
-  /** Common properties of the metrics; null to load them when the first point is chosen. */
+  /** Common properties of the metrics; null if they are to be loaded when the first point is chosen. */
   readonly ground: CommonGroups | null;
 }
 

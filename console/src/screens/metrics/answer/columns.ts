@@ -6,9 +6,9 @@ export type MetricsColumn = Pick<AnswerColumn, 'name' | 'type' | 'redacted' | 'f
 
 export type MetricsRow = Readonly<Record<string, unknown>>;
 
-/** Roles of the columns in an answer: time, categories and figures. */
+/** Roles of the columns in an answer: time, categories and figures (the values of metrics). */
 export interface MetricsReading {
-  /** The first group that is a time; null if no group is a time. */
+  /** The column of the first group that is a time, with its grain; null if no group is a time. */
   readonly time: { readonly column: MetricsColumn; readonly grain: TimeGrain } | null;
   readonly categories: readonly MetricsColumn[];
   readonly figures: readonly MetricsColumn[];
@@ -75,7 +75,7 @@ function of(names: readonly string[] | undefined, lead: string): readonly string
   return names === undefined || names.length === 0 ? [] : [`${lead}${names.join(', ')}.`];
 }
 
-/** Returns the number in a figure; null if it is not numeric. Very precise numbers arrive as text. */
+/** Returns a figure as a number; null if it is not a finite number. Very precise numbers arrive as text. */
 export function numberOf(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (typeof value !== 'string' || value.trim() === '') return null;
@@ -83,7 +83,7 @@ export function numberOf(value: unknown): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
-/** Formats a number for display. A missing value becomes an empty string; other values become text. */
+/** Formats a figure: a number in `format`, any other value as text, a missing value as an empty string. */
 export function shownFigure(value: unknown, format: ValueFormat | null | undefined): string {
   if (value === null || value === undefined) return '';
   const number = numberOf(value);
@@ -129,7 +129,7 @@ function currencyOf({ currency = '' }: ValueFormat): Intl.NumberFormatOptions {
   return /^[A-Z]{3}$/.test(currency) ? { style: 'currency', currency } : {};
 }
 
-/** Relative change of a figure: 0.1 for 10 % more; null if a value is not a number or `before` is 0. */
+/** Returns the relative change of a figure: 0.1 for 10 % more; null if a value is not a number or `before` is 0. */
 export function changeOf(now: unknown, before: unknown): number | null {
   const [a, b] = [numberOf(now), numberOf(before)];
   return a === null || b === null || b === 0 ? null : (a - b) / Math.abs(b);

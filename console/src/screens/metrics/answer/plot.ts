@@ -116,7 +116,7 @@ function pointOf(
   return [isTime ? timeOf(String(at)) : wordOf(at), numberOf(value)];
 }
 
-/** Returns the rows to draw: on a time axis those that have a time, otherwise the first `MOST_BARS`. */
+/** Returns the rows to draw: on a time axis the rows that have a time, otherwise the first `MOST_BARS` rows. */
 function placed(axis: PlotAxis, rows: readonly MetricsRow[]): readonly MetricsRow[] {
   return axis.isTime
     ? rows.filter((row) => Number.isFinite(timeOf(String(row[axis.column.name]))))

@@ -81,14 +81,14 @@ export type QueuedAnswer<T> =
 interface QueuedQuestion<T> {
   /** Identifies the query among those of the caller. */
   readonly key: string;
-  /** Only queries in view are sent. */
+  /** True if the card or panel is in view; its query is sent only then. */
   readonly isInView: boolean;
   /** A number that changes whenever the kept answers have been dropped. */
   readonly turn: number;
   readonly ask: () => Promise<T>;
 }
 
-/** Returns the answer to a card's or panel's query, sent once it is in view and the queue reaches it. */
+/** Returns the answer to the query of a card or panel; a new query is queued when its element comes into view. */
 export function useQueuedAnswer<T>(caller: SignedInCaller, question: QueuedQuestion<T>): QueuedAnswer<T> {
   const { key, isInView, turn } = question;
   const [state, setState] = useState<QueuedAnswer<T>>({ kind: 'waiting' });

@@ -27,11 +27,11 @@ export interface AnswerPoint {
 }
 
 interface MetricsTable extends GridData {
-  /** Value of a cell as the server returned it; for a column of changes, a fraction. */
+  /** Value of a cell as the server returned it; in a column of changes, the relative change as a fraction. */
   valueAt(row: number, column: number): unknown;
   /** Row of the answer that a cell shows; null if the cell's period has no row. */
   pointAt(row: number, column: number): AnswerPoint | null;
-  /** Metric that a column shows; null if it is a group. */
+  /** Metric that a column shows; null if the column shows a group. */
   figureOf(column: number): string | null;
 }
 
@@ -62,7 +62,7 @@ export function tableOf(reading: MetricsReading, pairs: readonly RowAndEarlier[]
   };
 }
 
-/** A table as CSV (RFC 4180), with values as the server returned them; NULL is an empty field. */
+/** Formats a table as CSV (RFC 4180), with values as the server returned them; NULL is an empty field. */
 export function csvOf(table: MetricsTable): string {
   const lines = [table.columns.map(({ name }) => csvField(name))];
   for (let row = 0; row < table.rows; row += 1)
@@ -143,12 +143,12 @@ function changeCell(value: unknown): GridCell {
     : { kind: 'null', text: '—' };
 }
 
-/** Request body as formatted JSON. */
+/** Formats the request body as indented JSON. */
 export function jsonOf(body: MetricsQuestion): string {
   return JSON.stringify(body, null, 2);
 }
 
-/** Command line for the same query. It refers to the token through a shell variable and does not contain it. */
+/** Returns a command line for the same query. It contains the name of a shell variable in place of the token. */
 export function curlOf(body: MetricsQuestion, origin: string): string {
   const quoted = `'${jsonOf(body).replaceAll("'", `'\\''`)}'`;
   return [

@@ -8,7 +8,7 @@ import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.
 import { type MetricsReading, readingOf } from './columns.js';
 import { compareAnswers, daysOf, type PeriodComparison } from './table.js';
 
-/** Answer to the query of a choice, and its comparison with the other period if the choice asks for one. */
+/** Answer to the selected query and, if the choice asks for a comparison, the comparison with the other period. */
 export interface MetricsAnswer {
   readonly choice: Choice;
   readonly answer: Answer;
@@ -24,7 +24,7 @@ export type MetricsAnswerState =
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
   | { readonly kind: 'answered'; readonly asked: MetricsAnswer };
 
-/** Runs the query whenever the choice changes, cancelling a superseded one. */
+/** Runs the query whenever the choice changes, cancelling the previous query. */
 export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: string): MetricsAnswerState {
   const [state, setState] = useState<MetricsAnswerState>({ kind: 'nothing' });
   const [tries, setTries] = useState(0);
@@ -52,10 +52,10 @@ export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: s
   return state;
 }
 
-/** Maximum number of rows read for the other period; high, so that each row finds its counterpart in any order. */
+/** Maximum number of rows read for the other period: high, as they are unsorted and each row needs its counterpart. */
 const MOST_BEFORE = 10_000;
 
-/** Runs the query of a choice, and a second one for the other period if two are compared. Throws like `postJson`. */
+/** Runs the query of a choice and, for a comparison, the same query for the other period. Throws like `postJson`. */
 export async function askMetrics(
   caller: SignedInCaller,
   choice: Choice,

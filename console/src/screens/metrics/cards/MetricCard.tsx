@@ -25,7 +25,7 @@ interface MetricCardProps {
   readonly onOpen: (grain: CardGrain | null) => void;
 }
 
-/** A metric with its last value, the change since the period before, and a line of the last periods. */
+/** A metric with its last value, the change from the previous period, and a line chart of the last periods. */
 export function MetricCard(props: MetricCardProps) {
   const { caller } = useSession();
   const { metric, grain, today, turn, isPicked, onPick, onOpen } = props;

@@ -14,7 +14,7 @@ export const CARD_GRAINS = Object.keys(CARD_PERIODS) as readonly CardGrain[];
 export interface CardPeriod {
   /** First day of the period. */
   readonly start: string;
-  /** Null if the answer has no row for the period: nothing happened, or the policy withholds the group. */
+  /** Null if the metric is not numeric or has no value here: nothing happened, or the policy withholds the group. */
   readonly value: number | null;
 }
 
@@ -23,7 +23,7 @@ export type CardFigure =
   | {
       readonly kind: 'series';
       readonly grain: CardGrain;
-      /** Consecutive periods; the last one has a row. */
+      /** Consecutive periods up to the last period that has a row in the answer. */
       readonly periods: readonly CardPeriod[];
       /** Last value as the server returned it. */
       readonly last: unknown;
@@ -34,7 +34,7 @@ export type CardFigure =
 
 type AskMetrics = (body: MetricsQuestion) => Promise<Answer>;
 
-/** Minimum number of months with rows; with fewer, a card whose grain was not selected tries days. */
+/** Minimum number of months with rows. With fewer, a card with the grain `auto` is queried by day as well. */
 const FEWEST = 4;
 
 /**
@@ -63,7 +63,7 @@ export async function cardFigure(
   return seriesIn(metric, asked, await ask(periodsBody(metric.name, asked, { end })));
 }
 
-/** The last whole periods before the one that contains `today`. */
+/** Returns the range of the last whole periods, which ends before the period that contains `today`. */
 function lastPeriods(grain: CardGrain, today: string): Days {
   const current = periodOf(today, grain);
   return { start: addPeriods(current, grain, -CARD_PERIODS[grain]), end: addDays(current, -1) };
@@ -119,7 +119,7 @@ function dayIn(value: unknown): string {
   return String(value).slice(0, 10);
 }
 
-/** Notes on an answer other than its number of rows. */
+/** Returns the notes on an answer, except its number of rows. */
 function remarksOf(answer: Answer): readonly string[] {
   return notesOf(answer).slice(1);
 }
@@ -132,7 +132,7 @@ const DAYS = new Intl.DateTimeFormat('en', {
   timeZone: 'UTC',
 });
 
-/** Name of a period: `Aug 2026`, `Q3 2026`. */
+/** Returns the name of a period: `Aug 2026`, `Q3 2026`. */
 export function periodName(start: string, grain: TimeGrain): string {
   const date = new Date(`${start.slice(0, 10)}T00:00:00Z`);
   switch (grain) {
@@ -160,7 +160,7 @@ interface CardChange {
 
 const POINTS = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
 
-/** Change between two values; null if one is missing, or if there is no relative change because `before` is 0. */
+/** Returns the change between two values; null if a value is missing, or if the change would be relative to 0. */
 export function changeBetween(
   now: number | null,
   before: number | null,

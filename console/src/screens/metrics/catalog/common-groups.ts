@@ -14,9 +14,9 @@ export interface CommonGroups {
 }
 
 /**
- * Determines what the selected metrics have in common. Information missing from the schema (whether there is a time,
- * and the entities of a metric that uses several) is taken from the server's query plans, so that the console agrees
- * with the server.
+ * Determines the common properties of the selected metrics. Information missing from the schema (whether there is a
+ * time, and the entities of a metric that uses several) is taken from the server's query plans, so that the console
+ * agrees with the server.
  *
  * @throws like `postJson`; a plan that the server refuses is not an error
  */

@@ -34,7 +34,7 @@ export type DrillQuery =
 const MOST_ROWS = 100;
 const METRIC_TIME = 'metric_time';
 
-/** Writes a query for the rows behind a value for each entity, or says why it cannot be written. */
+/** Writes, for each entity, a query for the rows behind a value, or gives the reason why it cannot be written. */
 export function drillQueries(question: DrillQuestion, schema: Schema): readonly DrillQuery[] {
   return question.entities.map((entity) => {
     try {
@@ -67,7 +67,7 @@ class DrillText {
     this.#root = this.#named(name, '');
   }
 
-  /** Writes the query. @throws NotWritten if a condition cannot be written or no row may be selected */
+  /** Writes the query. @throws NotWritten if a condition cannot be written or the caller may not see individual rows */
   write({ metric, conditions, range }: DrillQuestion): string {
     const { entity, alias } = this.#root;
     const columns = entity.columns.filter((c) => c.use === 'rows');
@@ -193,7 +193,7 @@ function literal(value: unknown, name: string): string {
   throw new NotWritten(`A value of ${name} cannot be written as a condition.`);
 }
 
-/** Writes a day (its start in UTC) or a time returned by the server as a literal of the column's type. */
+/** Formats a day, which means its start in UTC, or a time returned by the server as a literal of the column's type. */
 function moment(at: string, type: string): string {
   const [day = '', time = '00:00:00'] = at
     .replace(' ', 'T')

@@ -4,7 +4,7 @@ import { dimensionsFor } from './dimensions.js';
 import { drillQueries } from './drill.js';
 import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';
 
-// Worker thread of the metrics screen: parses schemas and lists the metrics and dimensions to select.
+// Worker thread of the metrics screen: parses the schema, finds metrics and dimensions, writes queries for rows.
 
 let schema: Schema | null = null;
 
@@ -43,8 +43,8 @@ function metricsOf(schema: Schema): readonly CatalogMetric[] {
 }
 
 /**
- * Returns the first `most` elements of `all` that have a text containing `term`, and the total number of matches. An
- * empty term matches every element.
+ * Returns the first `most` elements of `all` for which one of the texts from `wordsOf` contains `term`, ignoring case,
+ * and the total number of matches. An empty term matches every element.
  */
 function someFound<T>(
   all: readonly T[],

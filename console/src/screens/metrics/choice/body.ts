@@ -14,7 +14,7 @@ export interface MetricsQuestion {
   readonly explain?: true;
 }
 
-/** Request body for a choice. */
+/** Returns the request body for a choice. */
 export function bodyOf(choice: Choice): MetricsQuestion {
   const { metrics, groups, filters, range, limit } = choice;
   return {
@@ -31,7 +31,7 @@ function groupOf({ name, grain }: Choice['groups'][number]): string | { name: st
   return grain === null ? name : { name, grain };
 }
 
-/** Returns the selected order; by default by time ascending, or else by the first metric descending. */
+/** Returns the selected order. Default: first time group ascending, else (if grouped) the first metric descending. */
 function orderOf({ order, groups, metrics }: Choice): Pick<MetricsQuestion, 'order_by'> {
   const time = groups.find((g) => g.grain !== null);
   if (order !== null) {
@@ -72,7 +72,7 @@ function oneOf(dimension: string, values: readonly FilterValue[]): string {
   return more.length === 0 ? `${dimension} = ${first}` : `${dimension} in (${[first, ...more].join(', ')})`;
 }
 
-/** Formats an SQL literal. `{{` would start a reference, so it is split into two concatenated literals. */
+/** Formats an SQL literal. Braces `{{` would start a reference, so they are split into concatenated literals. */
 export function literalOf(value: FilterValue): string {
   if (typeof value !== 'string') return String(value);
   const parts = value.split(/(?<=\{)(?=\{)/).map((part) => `'${part.replaceAll("'", "''")}'`);

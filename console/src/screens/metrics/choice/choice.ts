@@ -23,7 +23,7 @@ export interface Filter {
   readonly values: readonly FilterValue[];
 }
 
-/** Range of days, both inclusive; null if that end is open. */
+/** Range of days such as `2026-01-31`, both inclusive; null for an open end. */
 export interface DayRange {
   readonly start: string | null;
   readonly end: string | null;
@@ -77,7 +77,7 @@ function kept(choice: Choice): Choice {
   return choice.order === null || names.has(choice.order.name) ? choice : { ...choice, order: null };
 }
 
-/** Encodes a choice for the part of a link after `?`; contains only names and selected values. */
+/** Encodes a choice as the part of a link after `?`, which contains only what the user selected. */
 export function linkOf(choice: Choice): string {
   const params = new URLSearchParams();
   for (const metric of choice.metrics) params.append('metric', metric);
@@ -110,7 +110,7 @@ export function choiceOf(link: string): Choice {
   };
 }
 
-/** True for a valid name of a metric or dimension; source: `NAMED` of src/surfaces/rest/bodies/metrics.ts. */
+/** True for a name of a metric or dimension: `NAMED` of src/surfaces/rest/bodies/metrics.ts without its prefix. */
 export function isName(text: string): boolean {
   return /^[\p{L}_][\p{L}\p{M}\p{N}_ ]{0,199}$/u.test(text);
 }

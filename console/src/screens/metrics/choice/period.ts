@@ -27,7 +27,7 @@ export function isClosed({ start, end }: DayRange): boolean {
   return start !== null && end !== null && start <= end;
 }
 
-/** Adds months to `day`; a day that does not exist in that month becomes the month's last day. */
+/** Adds months to `day`. If the resulting month is too short for that day, returns the month's last day. */
 export function addMonths(day: string, months: number): string {
   const date = new Date(at(day));
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
@@ -48,7 +48,7 @@ function monthsIn({ start, end }: Days): number {
   return (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth() + 1;
 }
 
-/** Distance to the earlier period: a year, or the length of the range, in whole months if possible, else in days. */
+/** Returns the distance to the earlier period: a year, or the range's length, in days unless it is whole months. */
 export function shiftOf(days: Days, compare: Exclude<ComparedPeriod, 'none'>): Shift {
   switch (compare) {
     case 'previous_year':
@@ -67,7 +67,7 @@ const STEPS: Readonly<Record<Exclude<TimeGrain, 'hour'>, Shift>> = {
   year: { months: 12, days: 0 },
 };
 
-/** Returns the length of one period, used as the distance if no range is selected; null for hours. */
+/** Returns the length of one period, used as the distance to compare over if no range is selected; null for hours. */
 export function stepOf(grain: TimeGrain): Shift | null {
   return grain === 'hour' ? null : STEPS[grain];
 }
@@ -78,7 +78,7 @@ export function addPeriods(day: string, grain: Exclude<TimeGrain, 'hour'>, perio
   return months === 0 ? addDays(day, days * periods) : addMonths(day, months * periods);
 }
 
-/** The earlier period. If the range consists of whole months, so does the earlier one, even if their lengths differ. */
+/** Returns `days` moved back by `shift`. A range of whole months yields whole months, even if their lengths differ. */
 export function earlier(days: Days, shift: Shift): Days {
   if (shift.months === 0)
     return { start: addDays(days.start, -shift.days), end: addDays(days.end, -shift.days) };
@@ -88,7 +88,7 @@ export function earlier(days: Days, shift: Shift): Days {
   return { start: addMonths(days.start, -shift.months), end };
 }
 
-/** First day of the period that contains a day. Weeks begin on Monday. */
+/** Returns the first day of the period that contains a day. Weeks begin on Monday. */
 export function periodOf(day: string, grain: TimeGrain): string {
   const date = new Date(at(day));
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
@@ -107,14 +107,14 @@ export function periodOf(day: string, grain: TimeGrain): string {
   }
 }
 
-/** Last day of the period that begins with `day`. */
+/** Returns the last day of the period that begins with `day`. */
 export function lastDayOf(day: string, grain: TimeGrain): string {
   return grain === 'hour' ? day.slice(0, 10) : addDays(addPeriods(day, grain, 1), -1);
 }
 
 /**
- * Index of a period within a range: 0 for the period in which the range begins. Periods of two ranges correspond if
- * they have the same index.
+ * Returns the index of a period within a range: 0 for the period in which the range begins. Periods of two ranges
+ * correspond if they have the same index.
  *
  * @param period as written in answers: a day, or a day with a time for hours
  */
@@ -142,7 +142,7 @@ function monthIndex(day: string): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** Start of a period in an answer, in milliseconds since the epoch; NaN if it is not a time. */
+/** Converts the start of a period in an answer to milliseconds since the epoch; NaN if it is not a time. */
 export function timeOf(period: string): number {
   if (!/^\d{4}-\d{2}-\d{2}/.test(period)) return Number.NaN;
   const iso = period.replace(' ', 'T').replace(/\+00$/, 'Z');

@@ -24,7 +24,7 @@ const FORMS: Readonly<Record<PanelForm, string>> = {
   both: 'chart and table',
 };
 
-/** Adds the query to a dashboard that is kept in this browser, or to a new one. */
+/** Dialog that adds the query as a panel to a new or existing dashboard kept in this browser. */
 export function AddDialog({ choice, shelf, onClose }: AddDialogProps) {
   const list = useId();
   const [board, setBoard] = useState(shelf.dashboards[0]?.title ?? 'My dashboard');

@@ -20,7 +20,7 @@ interface DashboardViewProps {
   readonly onOpen: (choice: Choice) => void;
 }
 
-/** A dashboard. If its address did not come from this page, no query runs until the user starts it. */
+/** Shows a dashboard. If its address was not created by this page, no query runs until the user starts it. */
 export function DashboardView({ thread, dashboard, isKept, shelf, onOpen }: DashboardViewProps) {
   const { caller } = useSession();
   const [, agreed] = useReducer((n: number) => n + 1, 0);

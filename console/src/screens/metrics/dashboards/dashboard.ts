@@ -17,12 +17,12 @@ import { namedRanges } from '../choice/period.js';
 export const PANEL_FORMS = ['chart', 'table', 'both'] as const;
 export type PanelForm = (typeof PANEL_FORMS)[number];
 
-/** A metrics query with a title, as a part of a dashboard. */
+/** A panel of a dashboard: a metrics query with a title. */
 export interface DashboardPanel {
   readonly title: string;
   readonly show: PanelForm;
   readonly choice: Choice;
-  /** Named range, such as `last 12 months`, that replaces the range of `choice`; null if it has no name. */
+  /** Predefined range, such as `last 12 months`, used instead of the range of `choice`; null if none is set. */
   readonly period: string | null;
 }
 
@@ -48,7 +48,7 @@ const PERIODS: readonly string[] = namedRanges('2000-01-01')
   .map(({ name }) => name.toLowerCase())
   .filter((name) => name !== ALL_TIME);
 
-/** Creates a panel. A range that has a name today is stored by its name, so that it moves with the date. */
+/** Creates a panel. A range that equals a predefined one today is stored by name, so that it moves with the date. */
 export function panelOf(choice: Choice, title: string, show: PanelForm, today: string): DashboardPanel {
   const { start, end } = choice.range;
   const named = namedRanges(today).find(({ range }) => range.start === start && range.end === end);
@@ -108,7 +108,7 @@ export type DashboardReading =
   /** Faults with their places; never empty. */
   | { readonly kind: 'refused'; readonly problems: readonly FileProblem[] };
 
-/** Reads a dashboard's file, which may come from anyone. Any unknown or invalid member is refused. */
+/** Reads a dashboard's file, which may come from an untrusted source. Any unknown or invalid member is refused. */
 export function readDashboard(text: string): DashboardReading {
   if (text.length > LONGEST_FILE)
     return refused('', `is longer than ${LONGEST_FILE.toLocaleString('en')} characters`);
@@ -267,7 +267,7 @@ class DashboardReader {
   word<T extends string>(value: unknown, at: string, words: readonly [T, ...T[]] | readonly T[]): T {
     const known = words.find((word) => word === value);
     if (known === undefined) this.fault(at, `must be one of: ${words.join(', ')}`);
-    return known ?? (words[0] as T); // no list of words is empty
+    return known ?? (words[0] as T); // `words` is never empty
   }
 
   count(value: unknown, at: string, most: number): number {

@@ -29,7 +29,7 @@ const TIME: DimensionChoice = {
 
 const FIRST_GRAIN: TimeGrain = 'month';
 
-/** Dimensions that the selected metrics have in common. Each time has a control for its grain. */
+/** Lists the dimensions that the selected metrics have in common. Time dimensions have a control for their grain. */
 export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) {
   const [term, setTerm] = useState('');
   const { entities, hasTime } = ground;
@@ -38,7 +38,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   const picked = new Map(groups.map((g) => [g.name, g]));
   const offered = [...time, ...(answer?.first ?? [])];
   const names = new Set(offered.map((o) => o.name));
-  // Selected groups are listed so that they can be removed, even if these metrics do not offer them.
+  // Selected groups that these metrics do not offer are listed too, so that they can be removed.
   const others = answer === null || term !== '' ? [] : groups.filter((g) => !names.has(g.name)).map(unshared);
   const toggle = ({ name, isTime }: DimensionChoice): void => {
     if (picked.has(name)) onGroups(groups.filter((g) => g.name !== name));
@@ -80,7 +80,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   );
 }
 
-/** A group that the schema does not offer for these metrics: from a link, or selected for other metrics. */
+/** Returns the entry for a group not offered by the schema for these metrics: from a link, or selected for others. */
 function unshared({ name, grain }: Group): DimensionChoice {
   const at = name.lastIndexOf('__');
   const [from, column] = at < 0 ? ['', name] : [name.slice(0, at), name.slice(at + 2)];

@@ -21,12 +21,12 @@ interface GroupedHistory {
   readonly by: ChartGrouping;
 }
 
-/** Questions, errors, latency and load of the last hour or day. Selecting a step shows its statements. */
+/** Questions, errors, latency and load of the last hour or day. Selecting a time step shows its statements. */
 export function HistoryPanel({ sessions }: { readonly sessions: readonly SessionView[] }) {
   const { caller } = useSession();
   const [span, setSpan] = useState<HistorySpan>('hour');
   const [by, setBy] = useState<ChartGrouping>('all');
-  /** Times are kept in ms since 1970, because the numbers of the steps change as time passes. */
+  /** Times in ms since 1970, not step indexes, because the index of a step changes as time passes. */
   const [pointed, setPointed] = useState<number | null>(null);
   const [chosen, setChosen] = useState<{ readonly at: number; readonly everyMs: number } | null>(null);
   const [last, setLast] = useState<GroupedHistory | null>(null);

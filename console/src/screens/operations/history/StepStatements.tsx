@@ -26,7 +26,7 @@ interface StepStatementsProps {
   readonly onClose: () => void;
 }
 
-/** The slowest statements of the minutes of a step and, if the step is recent, the requests running now. */
+/** The slowest statements in the minutes of a time step and, if the step is recent, the requests running now. */
 export function StepStatements({ at, everyMs, sessions, onClose }: StepStatementsProps) {
   const { caller } = useSession();
   const from = MINUTE_MS * Math.floor(at / MINUTE_MS);

@@ -2,7 +2,7 @@ import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react'
 import { numberColumns, PlainTable } from '../Processes.js';
 import { HEIGHT, pathOf, roundedTop, type TimeChart, type TimeLine, timeText } from './charts.js';
 
-/** Steps shared by all charts. `pointed` and `chosen` are step indexes; null if no step is selected. */
+/** Time steps shared by all charts. `pointed` and `chosen` are indexes of steps; null if there is no such step. */
 export interface TimeAxis {
   /** Start of the first step in ms since 1970. */
   readonly from: number;
