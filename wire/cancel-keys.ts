@@ -5,8 +5,8 @@ const NOBODY = randomBytes(LONGEST_KEY);
 
 export interface CancelKey {
   /**
-   * Random except for the server's number: 31 bits to guess, or 24 with a `CancelDirectory`, in addition to the key,
-   * which has only 32 bits in protocol 3.0.
+   * Random except for the server number: an attacker must guess 31 bits, or 24 with a `CancelDirectory`, in addition to
+   * the key, which has only 32 bits in protocol 3.0.
    */
   readonly processId: number;
   readonly key: Buffer;
@@ -16,7 +16,10 @@ export interface CancelKey {
 export interface CancelDirectory {
   /** The number of this server, 1 to 64, encoded in the process ids of its sessions. */
   readonly server: number;
-  /** Forwards a request to that server. Returns false if the key is wrong or the server does not exist. */
+  /**
+   * Forwards a request to the server with number `server`. Returns false if the key is wrong or the server does not
+   * exist.
+   */
   cancel(server: number, processId: number, key: Buffer): Promise<boolean>;
 }
 

@@ -146,7 +146,7 @@ export class WireConnection implements HandshakeConnection {
     this.#certificate = certificate;
   }
 
-  /** Called when the certificate authorities change: ends sessions authenticated by certificate. */
+  /** Called when the certificate authorities change: ends the connection if its client presented a certificate. */
   distrust(): void {
     if (this.#certificate !== null)
       this.drain(fatal('57P01', 'terminating connection: client certificates are of other authorities now'));

@@ -25,7 +25,7 @@ export class WireError extends Error {
   readonly hint: string | undefined;
   readonly position: number | undefined;
   readonly routine: string | undefined;
-  /** The original error if this is a copy with another severity or position; otherwise itself. */
+  /** The original error if this is a copy with another severity or position; otherwise this error. */
   readonly origin: WireError;
 
   constructor(
@@ -51,7 +51,7 @@ export class WireError extends Error {
       : new WireError(severity, this.sqlstate, this.message, this, this.origin);
   }
 
-  /** Returns a copy without a position, for a text that the client did not send. */
+  /** Returns a copy without a position, for an error in a text that the client did not send. */
   unplaced(): WireError {
     if (this.position === undefined) return this;
     const fields = { ...fieldsOf(this), position: undefined };

@@ -57,7 +57,10 @@ export class FastSeries implements FastAnswer {
     return this.#busy;
   }
 
-  /** Takes the buffered series if it is complete and the lane accepts it. */
+  /**
+   * Takes the buffered series if it is complete and the fast lane accepts it. Otherwise returns false and leaves it in
+   * the buffer.
+   */
   take(): boolean {
     const type = this.#host.decoder.peek();
     if (type === Frontend.query) this.#busy = this.#takeQuery();
@@ -206,8 +209,8 @@ interface BoundSeries {
 }
 
 /**
- * Finds the series that begins with the Bind at `start`; returns null if it consists of other messages or is
- * incomplete.
+ * Locates the series Bind, optional Describe, Execute, Sync that begins at `start`; returns null if other messages
+ * follow the Bind or the series is incomplete.
  */
 function boundSeries(decoder: FrameDecoder, start: number): BoundSeries | null {
   const { bytes } = decoder;

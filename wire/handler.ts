@@ -12,11 +12,11 @@ export interface Handler {
    */
   certified?(user: string, certificate: X509Certificate): boolean;
   /**
-   * Called before the password is requested: a verifier selects SCRAM-SHA-256; null (or no such method) a cleartext
-   * password. Throws `WireError` to refuse.
+   * Called before the password is requested. A verifier selects SCRAM-SHA-256; null, or a handler without this method,
+   * selects a cleartext password. Throws `WireError` to refuse.
    */
   scram?(user: string): ScramVerifier | null;
-  /** Called for a wrong SCRAM password, before the client is told, and even if the client has disconnected. */
+  /** Called for a wrong SCRAM password before the error is sent, and even if the client has disconnected. */
   noteWrongPassword?(user: string, remoteAddress: string): Awaitable<void>;
   /**
    * Called once per connection, after the password has arrived. Throws `WireError` to refuse (sent as FATAL). If the
@@ -67,7 +67,7 @@ export interface SessionControl {
   readonly processId: number;
   /** Implements DEALLOCATE. Returns false if there is no such statement. */
   deallocate(name: string): boolean;
-  /** The statement prepared by Parse or PREPARE; undefined if there is none. */
+  /** Returns the statement prepared by Parse or PREPARE; undefined if there is none. */
   statement(name: string): WireStatement | undefined;
   statements(): readonly PreparedStatement[];
   /** Implements PREPARE: stores a statement and its text as Parse does. Throws `WireError` 42P05, 53400. */
@@ -76,13 +76,13 @@ export interface SessionControl {
   deallocateAll(): void;
   /** Closes all portals, as COMMIT and ROLLBACK do even if another transaction begins immediately. */
   closePortals(): void;
-  /** A portal opened by Bind; FETCH, MOVE and CLOSE can name it like a cursor. */
+  /** Returns a portal opened by Bind; undefined if there is none. FETCH, MOVE and CLOSE can name it like a cursor. */
   portal(name: string): NamedPortal | undefined;
   /** Cancels the running statement, as a CancelRequest does. */
   cancel(): void;
   /**
-   * Sends a NotificationResponse: at once if the session is idle, otherwise before the next ReadyForQuery outside a
-   * transaction block. Equal notifications that wait are sent once.
+   * Sends a NotificationResponse: immediately if the session is idle and not in a transaction block, otherwise before
+   * the next ReadyForQuery outside one. Duplicates of a pending notification are dropped.
    */
   notify(channel: string, payload: string): void;
   /** Ends the session with a FATAL error, after the running statement if there is one. */
@@ -121,7 +121,10 @@ export interface SessionHandler {
    * Throws `WireError`, including 42601 for several statements.
    */
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<WireStatement | null>;
-  /** The SQL cursor with this name; clients can describe, run and close it like a portal. */
+  /**
+   * Returns the SQL cursor with this name; undefined if there is none. Clients can describe, run and close it like a
+   * portal.
+   */
   cursor?(name: string): NamedPortal | undefined;
   /**
    * Called after an error was reported to the client, including protocol errors and a FATAL error just before `close`;
@@ -229,14 +232,14 @@ export interface CopyFormat {
 export type FormatCode = 0 | 1;
 
 export interface Bind {
-  /** One format per parameter, even if the message gives one for all or none. */
+  /** One format per parameter, even if the message has a single format for all parameters or no formats. */
   readonly parameterFormats: readonly FormatCode[];
   /**
-   * One value per parameter; null stands for NULL. Text values are valid UTF-8 without NUL. They are views of the
-   * receive buffer: they stay valid but keep it in memory, so copy long-lived ones.
+   * One value per parameter; null stands for NULL. Text values are valid UTF-8 without NUL. Values are views of the
+   * receive buffer: they stay valid but keep the buffer in memory, so values that are kept for long should be copied.
    */
   readonly parameters: readonly (Uint8Array | null)[];
-  /** One format per result column, even if the message gives one for all or none. */
+  /** One format per result column, even if the message has a single format for all columns or no formats. */
   readonly resultFormats: readonly FormatCode[];
 }
 
@@ -257,7 +260,8 @@ export interface NamedPortal {
   /** One format per column; an empty list means that all are text. */
   readonly formats: readonly FormatCode[];
   /**
-   * Like `Portal.fetch`, but may be called again after the last row. Throws `WireError` 55000 while it is running.
+   * Like `Portal.fetch`, but may be called again after the last row. Throws `WireError` 55000 if the portal is already
+   * running.
    */
   fetch(maxRows: number, rows: RowWriter): Promise<FetchResult>;
   close(): Awaitable<void>;

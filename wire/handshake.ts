@@ -32,8 +32,8 @@ export interface HandshakeConnection {
   readonly socket: Socket;
   readonly encrypted: boolean;
   /**
-   * Called with true while waiting for a packet, and with false once it is complete. While waiting, errors are not
-   * explained to the client.
+   * Called with true before waiting for a packet, and with false once it is complete. In between, a failure ends the
+   * connection without an error message.
    */
   awaitPacket(yes: boolean): void;
   useTls(socket: TLSSocket): void;

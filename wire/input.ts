@@ -197,7 +197,10 @@ export class SocketReader {
     });
   }
 
-  /** Reads and discards input, so that a reset does not lose the last bytes sent. */
+  /**
+   * Discards buffered and further input. Unread input would turn the close into a reset, which could lose the last
+   * bytes sent.
+   */
   discard(): void {
     this.#ended = true;
     this.decoder.takeAll();

@@ -1,5 +1,5 @@
 /**
- * Spreads steps of many connections, each of a fraction of a millisecond, over turns of the event loop.
+ * Spreads the steps of many connections, each taking a fraction of a millisecond, over turns of the event loop.
  *
  * All sockets can become readable in one turn. After a failover, for example, every client of a pool logs in again: a
  * thousand simultaneous logins held the event loop for 150 ms.
@@ -17,8 +17,8 @@ export class LoopTurns {
   }
 
   /**
-   * Takes a step in a turn of the event loop. Returns null if the current turn has room, otherwise a promise of a later
-   * turn.
+   * Reserves a step in a turn of the event loop. Returns null if the current turn has room; otherwise a promise that
+   * resolves in a later turn.
    */
   take(): Promise<void> | null {
     this.#schedule();
@@ -49,7 +49,7 @@ export class LoopTurns {
 }
 
 /**
- * Limits the login steps of all connections of this process in one turn of its event loop; `messageTurns` does the same
+ * Limits the login steps of all connections of this process per turn of the event loop; `messageTurns` does the same
  * for messages.
  */
 export const loginTurns = new LoopTurns(16);

@@ -31,7 +31,10 @@ export class MessageReader {
     return this.#body.readUInt32BE(this.#skip(4));
   }
 
-  /** Reads the count of entries of at least `entryBytes` each; rejects counts that do not fit in the message. */
+  /**
+   * Reads the number of entries that follow, each of at least `entryBytes` bytes; rejects a number that does not fit in
+   * the message.
+   */
   count(entryBytes: number): number {
     const count = this.#body.readUInt16BE(this.#skip(2));
     if (count * entryBytes > this.left) throw insufficient();
@@ -109,7 +112,7 @@ export class MessageWriter implements MessageFields {
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
   #chunk: Buffer = EMPTY;
-  /** The start of the bytes in the chunk that are not part of any piece yet. */
+  /** Start, in the chunk, of the bytes that are not yet part of a piece. */
   #from = 0;
   #at = 0;
   /** The start of the unfinished message, or −1. */

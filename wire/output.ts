@@ -11,7 +11,7 @@ const GOODBYE_MS = 1_000;
 
 /**
  * The sending half of a connection. Messages are collected in `messages` and sent in one write. Producers of many
- * messages await the returned promises, so a client that does not read stops them.
+ * messages await the promises of `write` and `relieve`, so they pause while the client does not read.
  */
 export class SocketWriter implements RowWriter {
   readonly messages = new MessageWriter();
@@ -49,7 +49,10 @@ export class SocketWriter implements RowWriter {
     return this.relieve();
   }
 
-  /** Flushes if `FLUSH_BYTES` are buffered. Returns a promise if the client reads too slowly. */
+  /**
+   * Flushes if `FLUSH_BYTES` are buffered. If the client reads too slowly, returns a promise that resolves once it has
+   * read.
+   */
   relieve(): void | Promise<void> {
     if (this.messages.size >= FLUSH_BYTES) this.flush();
     if (this.stalled) return this.waitUntilRead();

@@ -70,8 +70,8 @@ export class NamedStatements {
   }
 
   /**
-   * Makes room for a statement, for which an existing unnamed one is deleted. Throws 42P05 if the name is in use, 53400
-   * if a limit is reached.
+   * Makes room for a statement; for the unnamed statement, deletes the existing one. Throws 42P05 if the name is in
+   * use, 53400 if a limit is reached.
    */
   reserve(name: string, bytes: number): void {
     if (name === '') this.delete('');
@@ -89,7 +89,9 @@ export class NamedStatements {
     return this.#budget.admits(this.#byName.size, bytes);
   }
 
-  /** Sets the unnamed statement, which is prepared when needed. Call `admits` first. */
+  /**
+   * Sets the unnamed statement, which is prepared when first needed. Does not check the limits: call `admits` first.
+   */
   defer(bytes: number, deferred: () => Awaitable<WireStatement | null>): void {
     this.add('', { statement: null, bytes, deferred });
   }
@@ -162,8 +164,8 @@ export class Portals {
   }
 
   /**
-   * Makes room for a portal, for which an existing unnamed one is dropped. Throws 42P03 if the name is in use, 53400 if
-   * a limit is reached.
+   * Makes room for a portal; for the unnamed portal, drops the existing one. Throws 42P03 if the name is in use, 53400
+   * if a limit is reached.
    */
   reserve(name: string, bytes: number): void {
     if (name === '') this.drop('');

@@ -51,7 +51,7 @@ export function serverEndPoint(certificate: X509Certificate): Buffer | null {
 
 interface Element {
   readonly tag: number;
-  /** Start of the element's contents in the DER data; `end` is their end. */
+  /** Offset of the element's contents in the DER data; `end` is the offset after their last byte. */
   readonly start: number;
   readonly end: number;
 }
@@ -119,7 +119,7 @@ const SASL = 10;
 /** Maximum length of a SASL message of the client, in bytes. */
 const LONGEST = 1_024;
 
-/** The only channel binding type of Postgres clients (RFC 5929, 4). */
+/** The only channel binding type of Postgres clients (RFC 5929, section 4). */
 const END_POINT = 'p=tls-server-end-point';
 /** The client-first message: channel binding flag, no authzid, user, nonce. */
 const FIRST = /^(n|y|p=[A-Za-z0-9.-]{1,64}),,n=[^,]*,r=[\x21-\x2b\x2d-\x7e]{1,256}$/;

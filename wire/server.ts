@@ -25,8 +25,8 @@ export interface WireServer {
    */
   stop(deadlineMs?: number): Promise<void>;
   /**
-   * Uses other certificates for new connections. If the client authorities change, sessions authenticated by
-   * certificate end.
+   * Uses other certificates for new connections. If the client authorities or CRLs change, connections whose client
+   * presented a certificate end.
    *
    * @throws Error if key and certificate do not match
    */
@@ -102,8 +102,8 @@ function accept(
 }
 
 /**
- * Refuses the oldest unauthenticated connection: honest clients authenticate quickly, so idle ones cannot block
- * others.
+ * Refuses the oldest unauthenticated connection. Honest clients authenticate quickly, so this prevents idle connections
+ * from blocking new ones.
  */
 function makeRoom(unauthenticated: Set<WireConnection>): void {
   for (const oldest of unauthenticated) {

@@ -50,7 +50,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
   #ending: WireError | null = null;
   /** If set, the session ends at the next ReadyForQuery. */
   #draining: WireError | null = null;
-  /** Notifications not sent yet, by channel and payload; each function writes one. */
+  /** Notifications not sent yet, by channel and payload; each function writes one notification. */
   readonly #notifications = new Map<string, () => void>();
   #status: TransactionStatus = 'I';
   #idleTimer: NodeJS.Timeout | null = null;

@@ -14,12 +14,12 @@ export interface AnswerBounds {
   readonly bytes: number;
 }
 
-/** Metrics of the answer memory, in bytes. */
+/** Metrics of the answer memory: bytes, except that `waiting` is the number of requests that wait for memory. */
 export interface AnswerMemoryStats {
   readonly held: number;
   readonly limit: number;
   readonly waiting: number;
-  /** Number of statements refused for lack of memory since the start. */
+  /** Number of requests for memory that were refused since the start. */
   readonly refused: number;
 }
 
@@ -31,8 +31,9 @@ interface MemoryWaiter {
 }
 
 /**
- * Memory held by the unfinished answers of a process, beyond the small buffers of their sessions: large rows from their
- * first byte until the reader has them, rows kept for later fetches, rows that a later step reads, and cached answers.
+ * Accounts for the memory held by the unfinished answers of a process, beyond the small buffers of their sessions:
+ * large rows from their first byte until the reader has them, rows kept for later fetches, rows that a later step
+ * reads, and cached answers.
  *
  * A party, such as a subject, may hold at most half of the memory, or a single row. Large rows queue, and the party
  * that holds least is served first.
@@ -43,7 +44,7 @@ export class AnswerMemory {
   readonly #waiters = new Set<MemoryWaiter>();
   #held = 0;
   #refused = 0;
-  /** Freeing cached data gives memory back, and must not serve waiters while a loop over them runs. */
+  /** True while waiters are served, which may free cached data; the resulting `giveBack` must not serve them again. */
   #isServing = false;
   #free: (bytes: number) => void = () => undefined;
 
@@ -66,8 +67,9 @@ export class AnswerMemory {
   }
 
   /**
-   * Reserves memory for `party`. Returns false if the party holds too much, too little is free, or others wait and the
-   * party already holds some. Always true for the gateway itself (null), whose statements must not lose a row.
+   * Reserves memory for `party`. Returns false if the party would hold too much, too little is free, or other requests
+   * wait and the party already holds some memory. Always true for the gateway itself (null), whose statements must not
+   * lose a row.
    */
   take(party: FairShareParty, bytes: number): boolean {
     const mayOvertake = party === null || this.#waiters.size === 0 || this.#heldBy(party) === 0;
@@ -76,7 +78,7 @@ export class AnswerMemory {
     return true;
   }
 
-  /** Reserves memory like `take`, as soon as enough is free. Resolves to false after five seconds. */
+  /** Like `take`, but waits until the memory can be reserved. Resolves to false after five seconds. */
   wait(party: FairShareParty, bytes: number): Promise<boolean> {
     if (this.take(party, bytes)) return Promise.resolve(true);
     return new Promise((settle) => {
@@ -90,7 +92,7 @@ export class AnswerMemory {
     });
   }
 
-  /** Counts memory that is already in use. False if `party` may not hold that much or too little is free. */
+  /** Counts memory already in use, even if it returns false: `party` may not hold that much or too little is free. */
   hold(party: FairShareParty, bytes: number): boolean {
     const admitted = this.#admits(party, bytes);
     if (!admitted) this.#refused += 1;
@@ -117,11 +119,11 @@ export class AnswerMemory {
     if (this.#isBeyondHalf(party, bytes)) return false;
     const missing = this.#held + bytes - limit;
     if (missing > 0) this.#free(missing);
-    // What was freed may have served others who waited, statements of this party among them.
+    // Freeing may have served waiters, including statements of this party, so both limits are checked again.
     return this.#held + bytes <= limit && !this.#isBeyondHalf(party, bytes);
   }
 
-  /** True if the party would hold more than half of the memory; a single row with its copies may exceed that. */
+  /** True if the party holds some memory and would hold more than half, so that a single row may exceed half. */
   #isBeyondHalf(party: FairShareParty, bytes: number): boolean {
     const held = this.#heldBy(party);
     return held > 0 && 2 * (held + bytes) > this.bounds.bytes;
@@ -178,18 +180,18 @@ export class MemoryShare {
     this.#party = party;
   }
 
-  /** Counts memory that is already in use. False if the party may not hold that much or too little is free. */
+  /** Counts memory already in use, even if it returns false: the party may not hold that much or too little is free. */
   hold(bytes: number): boolean {
     this.#held += bytes;
     return this.#memory.hold(this.#party, bytes);
   }
 
-  /** Like `hold`. @throws QueryError E5039 if `hold` returns false; the memory still counts until `release` */
+  /** Like `hold`. @throws QueryError E5039 if `hold` returns false; the memory counts as held until `release` */
   require(bytes: number): void {
     if (!this.hold(bytes)) throw noMemory();
   }
 
-  /** Counts whole DataRow messages. @throws QueryError E0530, E5039 */
+  /** Counts whole DataRow messages. @throws QueryError E0530 if a row is too large, E5039 if memory is short */
   requireRows(messages: Uint8Array): void {
     const { bounds } = this.#memory;
     if (messages.length > bounds.rowBytes)

@@ -4,7 +4,7 @@ export type ConnectionChange =
 
 const FIRST_REST_MS = 50;
 const LONGEST_REST_MS = 2_000;
-/** Pause in ms before the same state is reported again. */
+/** Time in ms during which the same failure is not reported again. */
 const QUIET_MS = 30_000;
 /** The SQLSTATE too_many_connections. */
 const FULL = '53300';
@@ -23,7 +23,7 @@ export class ConnectionStatus {
   #failedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
   #code = '';
-  /** The last failure reported; `open` until the end of that failure has been reported too. */
+  /** The last failure reported; `open` is true until its end has been reported too. */
   #told = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
 
   /** @param random randomizes pauses, so that many gateways do not retry at the same time */
@@ -43,7 +43,7 @@ export class ConnectionStatus {
     return Math.max(0, this.#retryAt - performance.now());
   }
 
-  /** Makes one attempt. Rejects with the error of `connect`. */
+  /** Makes one attempt to connect. Rejects with the error of `connect`. */
   async attempt<T>(connect: () => Promise<T>): Promise<T> {
     const began = performance.now();
     try {

@@ -53,8 +53,8 @@ async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
 
 const LOOK_MS = 2_000;
 /**
- * Longest pause in ms between probes of a server that does not answer, since each may occupy a session until its
- * timeout.
+ * Longest pause in ms between probes of a server that does not answer, since each probe may occupy a session until it
+ * times out.
  */
 const REST_MS = 30_000;
 

@@ -16,7 +16,7 @@ export interface OpenedEngine {
   readonly system: SystemEngine;
   /** Replaces the set of relations whose queries are refused. */
   takeOutOfService(relations: ReadonlyMap<string, OutOfServiceCause>): void;
-  /** Requires that answers of standbys contain everything committed until now. */
+  /** Requires answers of standbys to contain, from now on, everything committed so far. */
   requireCurrent(): void;
   /** Replaces the credentials for new sessions; open sessions are kept. */
   renew(urls: RenewedLogins): void;
@@ -33,7 +33,7 @@ export interface RenewedLogins {
 
 /** State shared by the engines of a process. */
 export interface EngineSurroundings extends EngineEvents {
-  /** Spool for rows of slow readers. Without one, slow readers keep their sessions. */
+  /** Spool for rows of slow readers, which frees their sessions early; null if there is none. */
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
   /**
@@ -45,7 +45,10 @@ export interface EngineSurroundings extends EngineEvents {
 
 /** Options of an engine in a serving process. */
 export interface ServingOptions {
-  /** Resolves once statements may run. If it rejects, it is called again, except for a StartProblem at the start. */
+  /**
+   * Checks that statements may run on the server, after its role was inspected; they run once this resolves. If it
+   * rejects, it is called again after the next attempt to connect, except for a StartProblem during startup.
+   */
   admit(): Promise<void>;
   /** Time in ms after which an unresponsive session of the system engine is closed. */
   readonly systemSilenceMs: number;

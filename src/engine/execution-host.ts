@@ -21,7 +21,7 @@ export interface ExecutionRules {
   readonly spool: SpoolRoom | null;
 }
 
-/** The runner of an execution of type `E`: a pool, a lane or a snapshot. */
+/** The owner of an execution of type `E`: a `Runner` or a `PinnedSnapshot`. */
 export interface ExecutionHost<E> {
   readonly rules: ExecutionRules;
   /** True if the statement runs in a transaction that continues after it. */

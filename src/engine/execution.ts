@@ -266,7 +266,7 @@ export class Execution implements SessionJob {
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /** Rejects for the lost session: with `cause`, a standby's replay conflict (may be retried), or `databaseDown`. */
+  /** Rejects after the loss: with `cause`, a standby's replay conflict (may be retried), or `databaseDown`. */
   failLost(cause?: unknown): void {
     const error = this.#error;
     if (!this.settled && error !== null) this.#tell(error);
@@ -408,7 +408,7 @@ export class Execution implements SessionJob {
     return this.#isOnStandby && isOfStandby(error) && this.#isUndelivered && this.#rules.runsAgain;
   }
 
-  /** True if an administrator ended a standby's session, by ending the standby or only this session. */
+  /** True if an administrator ended the session on a standby; if that is down, the primary may run the statement. */
   #mayRunIfDown(): boolean {
     if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.runsAgain) return false;
     return this.#isOnStandby && isShutdown(this.#error);

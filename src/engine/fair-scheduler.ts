@@ -37,7 +37,7 @@ export class FairScheduler {
     this.#clock = clock;
   }
 
-  /** Serves `stream`, starting with the next turn, until it has no more data. */
+  /** Lets `stream` deliver slices, starting with the next turn, until it has no more data. */
   join(stream: Stream): void {
     this.#ring.add(stream);
     this.#schedule();

@@ -11,16 +11,17 @@ interface QueuedItem<T> {
 /**
  * Shares places fairly among waiting parties.
  *
- * A free place goes to the party that holds the fewest; among equals, to the party that has held that number longest.
- * So no party holds more than half of the places while another wants as many. Parties that hold places must leave some
- * free for later arrivals: the last place is for parties that hold none, and a party with half of all places must leave
- * the reserve. Otherwise, one party's long statements could take every place before another party needs one.
+ * A free place goes to the party that holds the fewest; among equals, to the party that has waited longest with that
+ * number. So no party holds more than half of the places while another wants as many. Parties that hold places must
+ * leave some free for later arrivals: the last place is for parties that hold none, and a party with half of all places
+ * must leave the reserve. Otherwise, one party's long statements could take every place before another party needs one.
  */
 export class FairShare<T> {
   readonly #reserve: number;
   readonly #held = new Map<FairShareParty, number>();
   /**
-   * Waiting parties, indexed by the number of places they hold; within a set, ordered by when they reached that number.
+   * Waiting parties, indexed by the number of places they hold; within a set, ordered by when they began to wait with
+   * it.
    */
   readonly #levels: (Set<FairShareParty> | undefined)[] = [];
   readonly #items = new Map<FairShareParty, Set<T>>();
@@ -39,7 +40,7 @@ export class FairShare<T> {
     return this.#items.get(party)?.size ?? 0;
   }
 
-  /** True if `party` may take one of the `free` places out of `all`, unless another party is entitled to it. */
+  /** True if `party` may take one of the `free` places out of `all`; ignores waiting parties with a better claim. */
   admits(party: FairShareParty, free: number, all: number): boolean {
     return free > this.#leaves(party, all);
   }
@@ -75,7 +76,7 @@ export class FairShare<T> {
     return true;
   }
 
-  /** The next party to get one of the `free` places out of `all`; null if no party may have one. */
+  /** Returns the next party to get one of the `free` places out of `all`, with its item; null if no party may. */
   first(free: number, all: number): QueuedItem<T> | null {
     for (const level of this.#levels) {
       const [party] = level ?? [];

@@ -115,8 +115,8 @@ export class GovernedEngine {
   }
 
   /**
-   * Returns the statement of `plan` in a form that can run on shared sessions while it counts as short; null if it
-   * cannot. Throws InternalError if `plan` was not minted by `govern`.
+   * Returns the statement of `plan` in a form that can run on shared sessions while the statement counts as short; null
+   * if it cannot. Throws InternalError if `plan` was not minted by `govern`.
    */
   short(plan: GovernedPlan): ShortStatement | null {
     const { outOfService, runner } = this.#parts;
@@ -156,7 +156,7 @@ export class GovernedEngine {
 /** Forces a generic plan, since a plan for specific values could reveal keys and the values of callers and policies. */
 const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 
-/** The statement of each query, shared by plans that differ only in values, such as those of the same shape. */
+/** The statement of each query. Plans that differ only in values (see `withValues`) share a query. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], GovernedStatement>();
 
 type GovernedStatement = UpstreamStatement & { readonly reads: StatementReads };

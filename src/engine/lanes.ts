@@ -29,7 +29,7 @@ const SILENT_MS = 10_000;
  * Sessions on which the statements of many callers are pipelined.
  *
  * Read-only statements are independent between Syncs, so the upstream can answer several per wake-up. Only statements
- * that have proved short are admitted. Their sessions have a small statement timeout; a statement that hits it runs
+ * that have proved short are admitted. The sessions have a short statement timeout; a statement that exceeds it runs
  * again alone and must prove itself again.
  */
 export class Lanes {
@@ -114,7 +114,7 @@ interface ExecutionCost {
   readonly lane: 'alone' | 'shared';
   readonly rowCount: number;
   readonly byteCount: number;
-  /** ms on the clock of `performance.now()`. */
+  /** Start of the execution, in ms on the clock of `performance.now()`. */
   readonly startedAt: number;
 }
 

@@ -5,7 +5,7 @@ import { openPostgres, type PostgresConfig } from './postgres/engine.js';
 
 export type EngineConfig = PgliteConfig | PostgresConfig;
 
-/** Opens a connector. Throws an Error addressed to the operator. */
+/** Opens the engine of a connector. If that fails, throws an Error whose message is for the operator. */
 export async function openEngine(
   config: EngineConfig,
   surroundings: Partial<EngineSurroundings> = {},

@@ -28,7 +28,7 @@ export class OutOfService {
   }
 }
 
-/** Number of entities and bridges that cannot be queried because their tables or columns changed, in all databases. */
+/** Number of entities and bridges in all databases whose queries are refused: tables or columns are gone or changed. */
 export function objectsOutOfService(
   engines: ReadonlyMap<string, { readonly outOfService: ReadonlyMap<string, OutOfServiceCause> }>,
 ): number {

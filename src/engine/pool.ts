@@ -27,7 +27,7 @@ export interface PoolOptions {
   readonly reserve: number;
   /** Maximum wait for a session in ms. */
   readonly waitMs: number;
-  /** Maximum queue length, of which a party may use half; further requests are refused immediately. */
+  /** Maximum number of waiting requests, of which a party may have half; further requests are refused immediately. */
   readonly maxWaiting: number;
   readonly reach: ConnectionStatus;
   readonly connect: () => Promise<UpstreamSession>;
@@ -85,7 +85,7 @@ export class Pool {
     });
   }
 
-  /** Takes a session back. It is not reused if it is closed, tainted or being cancelled. */
+  /** Takes a session back. A closed or tainted one is not reused; one being cancelled, only after that. */
   release(session: UpstreamSession): void {
     if (session.closed) return; // its loss has been handled
     if (session.tainted || this.#closed) {
@@ -165,7 +165,7 @@ export class Pool {
     for (const session of this.#all) session.destroy();
   }
 
-  /** Number of open sessions, or the pool's size while the upstream accepts connections. */
+  /** Number of sessions to share: the pool's size while the upstream accepts connections, otherwise the number open. */
   get #places(): number {
     return this.#options.reach.state === 'open' ? this.#options.size : this.#all.size;
   }

@@ -8,7 +8,7 @@ export interface Model {
   readonly snapshot: PolicySnapshot | null;
 }
 
-/** Period for which the last valid policy is served because the newest is missing or invalid, in ms since 1970. */
+/** Period, in ms since 1970, in which the last valid policy is served because the newest is missing or invalid. */
 export interface FallbackPolicy {
   readonly since: number;
   /** End of the fallback, after which every request is refused. */
@@ -26,7 +26,7 @@ export interface ServicesReached {
   readonly issuers: 'all' | 'some' | 'none';
 }
 
-/** The manifest file as last loaded, and the version that the manifest would have without published objects. */
+/** The manifest file as last loaded, and the version that the manifest has if no objects are published. */
 export interface FileLayer {
   readonly document: ManifestDocument;
   readonly version: string;

@@ -25,7 +25,7 @@ import { Serial } from '../base/serial.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 
-/** Polling interval in ms, for what other processes and gateways have stored. */
+/** Interval in ms at which the store is polled for changes by other processes and gateways. */
 const LOOK_MS = 1_000;
 /** Time in ms without an answer from the store, after which no approval counts. */
 const SILENCE_MS = 5_000;
@@ -49,7 +49,7 @@ export class SharedApprovals implements ApprovalRegistry {
     this.#log = log;
   }
 
-  /** Reads the store, then polls once a second. A store that cannot be read approves nothing. */
+  /** Reads the store, then polls it once a second. After 5 s without an answer from the store, no approval counts. */
   async start(): Promise<this> {
     await this.#lookAgain();
     this.#timer = setInterval(() => void this.#lookAgain(), LOOK_MS).unref();
@@ -156,7 +156,7 @@ export function controlApprovals(
   });
 }
 
-// casts: each text is written by this file alone
+// casts: only this file writes these texts
 function entryOf({ request, decision, revoked }: StoredApproval): ApprovalEntry {
   return {
     request: JSON.parse(request) as ApprovalRequest,
@@ -170,8 +170,8 @@ const NAME = /^([0-9a-f-]{36})\.(request|decision|revoked)\.json$/;
 type ApprovalFileKind = 'request' | 'decision' | 'revoked';
 
 /**
- * Approvals in files of `dir`, for all processes of a data directory. A file is created whole and never changed; the
- * first process to create it decides. Two processes at once may exceed a limit by one request.
+ * Stores approvals in files of `dir`, for all processes of a data directory. A file is created whole and never changed;
+ * the first process to create it decides. Two requests added at once by different processes may exceed a limit by one.
  */
 export function fileApprovals(dir: string): ApprovalRegistry {
   const file = (id: string, part: ApprovalFileKind): string => join(dir, `${id}.${part}.json`);

@@ -85,7 +85,7 @@ export async function openAudit(
   return { audit, over, close };
 }
 
-/** Returns the reason why `OSL_AUDIT_ARCHIVE` cannot be used; null if it can be used or is not set. */
+/** Returns the reason why the archive of `OSL_AUDIT_ARCHIVE` cannot be used; null if it can be used or is not set. */
 export async function archiveFault({ keeping, sink }: Settings['audit']): Promise<string | null> {
   const { archive, retention } = keeping;
   if (archive === null) return null;

@@ -10,17 +10,17 @@ import { messageOf } from '../base/thrown.js';
 
 const DAY_MS = 86_400_000;
 
-/** One of the break-glass uses that a subject has per 24 hours, as stored in its file. */
+/** One of the break-glass uses that a subject may have per 24 hours, as stored in a file of its own. */
 interface BreakGlassSlot extends Emergency {
   /** A hash of the reason; the reason itself is in the audit log. */
   readonly reason: string;
 }
 
 /**
- * A break-glass registry in files of `dir`. Each slot of a subject is a file, so that all processes of a data
- * directory count together, even after a restart. The process that creates the file gets the slot.
+ * A break-glass registry in files of `dir`. Each of a subject's slots (one use per 24 hours) is a file, so that all
+ * processes of a data directory count together, even after a restart. The process that creates the file gets the slot.
  *
- * @param url receiver of alarms; null: log only
+ * @param url URL that receives alarms; null means that they are only logged
  */
 export function openBreakGlass(dir: string, url: string | null, log: ServiceLog): BreakGlassRegistry {
   return Object.freeze({
@@ -49,7 +49,7 @@ export function openBreakGlass(dir: string, url: string | null, log: ServiceLog)
         let free = 0;
         while (taken.has(free)) free++;
         const turn = (slots.get(free)?.turn ?? 0) + 1;
-        // If another process was faster, try the next slot.
+        // If another process has created the file first, try the next slot.
         if (await createWhole(slotFile(dir, identity, free, turn), JSON.stringify(slot)))
           return { id: slot.id, startedAt: slot.startedAt };
       }
@@ -69,7 +69,7 @@ export function openBreakGlass(dir: string, url: string | null, log: ServiceLog)
   });
 }
 
-/** The current file of a slot, which is the one with the highest turn. */
+/** The current file of a slot: the file with the highest turn, which counts how often the slot has been used. */
 interface SlotFile {
   readonly turn: number;
   readonly slot: BreakGlassSlot;
@@ -130,7 +130,7 @@ function digest(parts: readonly string[]): string {
 const TRIES_MS = [0, 1_000, 5_000, 30_000];
 const PATIENCE_MS = 5_000;
 
-/** Sends the alarm, with the reason, to the owner. */
+/** Posts the alarm, with the reason, to `url`. After a failure it is repeated, up to four attempts in all. */
 async function send(url: string, broken: BreakGlassUse, log: ServiceLog): Promise<void> {
   const { id, subject, reason, surface, requestId, startedAt, endsAt } = broken;
   const body = JSON.stringify({

@@ -5,10 +5,10 @@ import { CONNECTION_FAULTS, codeOf } from '../base/thrown.js';
 import type { Environment } from './settings/table.js';
 
 /**
- * Returns the connection URL from the variable `name`, the file in `name`_FILE, or the command in `name`_COMMAND, in
- * this order; null if none is set.
+ * Returns the connection URL from the first of these variables that is set: `<name>` holds the URL, `<name>_FILE` names
+ * a file that contains it, `<name>_COMMAND` is a command that prints it. Returns null if none is set.
  *
- * @throws StartProblem for an unreadable or empty file, or wrong output of the command; CommandFailed
+ * @throws StartProblem for an unreadable or empty file, or if the command does not print exactly one URL; CommandFailed
  */
 export async function connectorUrl(env: Environment, name: string): Promise<string | null> {
   const url = env[name] ?? '';

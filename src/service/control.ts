@@ -79,7 +79,7 @@ export class ClockComparison {
     await this.compare();
   }
 
-  /** Compares the clocks now. A refusal by the database changes nothing. @throws ControlFault if it does not answer */
+  /** Compares the clocks now. If the database refuses, nothing changes. @throws ControlFault if it does not answer */
   async compare(): Promise<void> {
     try {
       const offsetMs = await this.#measure();
@@ -151,7 +151,7 @@ export class Control {
   #heard = false;
   /** True if the file copy of the policy, which tools read, has the text of the last poll. */
   #isCopied = false;
-  /** Checks that must succeed before a poll counts; see `join`. */
+  /** Checks that must succeed before a poll counts, see `join`; null if there are none left. */
   #toJoin: (() => Promise<void>) | null = null;
 
   private constructor(settings: Settings, control: ControlSettings, tenant: string, log: ServiceLog) {
@@ -211,7 +211,7 @@ export class Control {
     return `the control database has not answered for ${this.settings.silenceMs / 1_000} s`;
   }
 
-  /** Polls the database. @throws ControlFault, ControlConflict, in which case the previous state remains */
+  /** Polls the database. @throws ControlFault, ControlConflict; what was read before the failure is kept */
   async look(): Promise<ControlState> {
     const began = performance.now();
     if (!this.#heard) await requireSchema(this.#database);
@@ -237,7 +237,7 @@ export class Control {
     return this.#seen;
   }
 
-  /** Writes the policy to a file, which only tools read. May fail at a first start: its folder does not exist yet. */
+  /** Writes the policy to a file, which only tools read. May fail before the first start has created its folder. */
   async #copyPolicy(): Promise<void> {
     if (this.#isCopied || this.#text === null) return;
     this.#isCopied = await writeWhole(this.#policyFile, Buffer.from(this.#text)).then(
@@ -334,7 +334,7 @@ export class Control {
     await writeVersions(this.#dir, newer);
   }
 
-  /** Stores revocations of other gateways and returns the newest number. */
+  /** Stores revocations made by other gateways and returns the number of the newest one. */
   async #takeRevoked(): Promise<number> {
     const before = this.#seen.revoked;
     const last = await lastRevocation(this.#database, this.tenant);

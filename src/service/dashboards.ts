@@ -109,7 +109,7 @@ interface DashboardFolder {
   readonly reload: ReloadPart;
 }
 
-/** @param folder null: there are no shared dashboards @throws StartProblem, ManifestProblems */
+/** @param folder null if there are no shared dashboards @throws StartProblem, ManifestProblems */
 export async function openDashboards(folder: string | null): Promise<DashboardFolder> {
   let held = await readDashboards(folder);
   return {

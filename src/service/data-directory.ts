@@ -16,8 +16,8 @@ import { singleProcessFiles, workerChain, workerLineage, workerNumbers } from '.
 import type { Settings } from './settings.js';
 
 /**
- * Prepares a data directory once its log is locked: reports copies and restores, and closes the chains of former
- * workers, so that open requests get an outcome. Deferred if the log is not open yet.
+ * Prepares a data directory once its log is locked: reports that the directory was copied or restored, and closes the
+ * chains of former workers, so that open requests get an outcome. Deferred if the log is not open yet.
  *
  * @param workers number of workers about to start
  * @returns the closed chains; empty if deferred
@@ -62,7 +62,7 @@ async function takenOver(
   return ended;
 }
 
-/** A data directory opened by the supervisor of several workers, which serves no requests itself. */
+/** The data directory of several workers, opened by their supervisor, which serves no requests itself. */
 export interface SupervisorDirectory {
   readonly first: FirstModel;
   readonly audit: AuditLog;
@@ -72,8 +72,8 @@ export interface SupervisorDirectory {
 }
 
 /**
- * Locks the data directory, creates missing keys, and does any other work that only one process may do, before the
- * first worker starts. Throws the same errors as `openService`.
+ * Locks the data directory, creates the keys if there are none yet, and does any other work that only one process may
+ * do, before the first worker starts. Throws the same errors as `openService`.
  */
 export async function openSupervisorDirectory(
   settings: Settings,
@@ -92,7 +92,7 @@ export async function openSupervisorDirectory(
   };
   try {
     const ended = await takeOver(settings, first.model.tenant, audit, log, workers);
-    // The supervisor's chain may have been that of a single-process server, which may have left lineage to deliver.
+    // A single-process server may have used the supervisor's chain before, and may have left lineage to deliver.
     const own = { auditDir, lineageDir, end: endOf(audit) };
     left.push(...(await leftLineage(settings, first.model, [own, ...ended], log)));
     await joined(control, keys, log);

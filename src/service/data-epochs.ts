@@ -13,7 +13,7 @@ const REST_MS = 5_000;
 
 type Watermarks = Pick<SystemReads, 'readWatermark'>;
 
-/** Opens the source of data epochs, by which the answer cache detects changed data. */
+/** Opens the source of data epochs: texts that change with the data, so that the answer cache detects changes. */
 export function databaseEpochs(
   connectors: () => ReadonlyMap<string, Connector>,
   reads: Watermarks,
@@ -29,8 +29,8 @@ export function databaseEpochs(
 }
 
 /**
- * Data epochs taken from the databases: the greatest watermark value, read for each query with system credentials, and
- * the number of change notifications. Each process reads them separately.
+ * Data epochs taken from the databases: the greatest value of the watermark column, read for each query with system
+ * credentials, and the number of change notifications. Each process determines its own epochs.
  */
 class DatabaseEpochs implements DataEpochs {
   readonly #reads: Watermarks;
@@ -104,7 +104,7 @@ class NextRead<T> {
     this.#read = read;
   }
 
-  /** Returns the result of a read that starts now or later, since a read in progress may have missed recent writes. */
+  /** Returns the result of a read that starts after this call: a read in progress may have missed recent writes. */
   next(): Promise<T> {
     if (this.#running === null) return this.#begin();
     this.#next ??= this.#running.then(
@@ -131,7 +131,7 @@ const DATA_CHANNEL = 'osl_data';
 const CHECK_MS = 5_000;
 const RETRY_MS = 1_000;
 
-/** Runs LISTEN on a connector's database; null without system credentials. */
+/** Runs LISTEN on a connector's database. Resolves to null if there are no system credentials. */
 type ListenToDatabase = (
   connector: string,
   heard: (text: string) => void,
@@ -140,7 +140,7 @@ type ListenToDatabase = (
 
 interface DatabaseChannel {
   listening: NotificationSubscription | null;
-  /** Number of connections made so far; part of each count, since notifications between connections are lost. */
+  /** Number of connections made so far. Part of each epoch, since notifications between two connections are lost. */
   times: number;
   ofAll: number;
   readonly ofEntity: Map<string, number>;

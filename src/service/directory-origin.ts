@@ -90,7 +90,7 @@ export interface RestoredChain {
   readonly signed: number | null;
 }
 
-/** A note about a restore, which is recorded at the first start. */
+/** A note that a restore leaves in the data directory; it is recorded in the audit log at the first start. */
 interface RestoreNote {
   /** The times of the backup and the restore, in RFC 3339. */
   readonly made: string;
@@ -105,9 +105,9 @@ export function writeRestoreNote(dataDir: string, restored: RestoreNote): Promis
 }
 
 /**
- * Logs and records a restore that left a note. The note is removed last, so that the report is repeated if the start is
- * killed. The audit log begins a new chain: records written after the backup are in the original directory, if
- * anywhere.
+ * Logs and records a restore that is described by a note in the data directory. The note is removed last, so that the
+ * report is repeated if the process is killed during the start. The audit log begins a new chain: records written after
+ * the backup exist at most in the original directory.
  */
 export async function reportRestore(
   dataDir: string,

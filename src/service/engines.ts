@@ -162,8 +162,8 @@ function spoolOf({ dataDir, load }: Settings, log: ServiceLog): SpoolRoom | null
 }
 
 /**
- * Opens the engines of all connectors, or none of them. When serving, an unreachable database does not prevent
- * startup.
+ * Opens the engines of all connectors; if one fails, none stays open. When serving, an unreachable database does not
+ * prevent startup.
  *
  * @throws StartProblem, and an engine's Error for the operator
  */
@@ -276,7 +276,7 @@ export function poolSizeOf(connector: Connector, { poolSize, content }: Settings
   return sharedOut(sessionsFor(connector, poolSize), content.share ?? WHOLE);
 }
 
-/** @param serves true to tolerate the temporary failure of a URL command: that URL is null @throws StartProblem */
+/** @param serves true to tolerate a temporary failure of a URL command: the URL is then null @throws StartProblem */
 export async function engineConfig(
   connector: Connector,
   settings: Settings,
@@ -345,7 +345,7 @@ export interface OpenEngine {
 
 /**
  * Prepares new credentials for the same database. Changing to another database requires a restart, since open sessions
- * would still use the old one.
+ * would continue to use the old database.
  */
 export function renewal(name: string, { engine, config }: OpenEngine, next: EngineConfig): ReloadStep {
   const nothing = { now: null, kept: null, take: () => undefined };

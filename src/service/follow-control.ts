@@ -12,7 +12,7 @@ import type { Settings } from './settings.js';
 
 /** Reactions to changes in the control database. */
 interface Follower {
-  /** Applies the current state. Rejects if it could not be read, and is then retried. */
+  /** Applies the current state. Rejects if the state could not be read; the call is then repeated. */
   change(): Promise<void>;
   /** Applies revocations, which are already in the data directory. Rejects like `change`. */
   revoked(): Promise<void>;
@@ -38,7 +38,7 @@ function followControl(control: Control, follower: Follower, log: ServiceLog): C
   let taken = control.seen;
   let silent = !control.heard;
   let clockWrong = control.clock.wrong;
-  /** Kinds of failures logged since the last success; silence was already logged at startup. */
+  /** Kinds of failures logged since the last success. Initial silence counts as logged: that was done at startup. */
   const told = new Set(silent ? [ControlFault.name] : []);
   let looking: Promise<void> | null = null;
   let again = false;
@@ -137,7 +137,7 @@ export function followPolicy(
   };
 }
 
-/** Joins the other gateways, now or, if the database does not answer, later. */
+/** Joins the other gateways: now or, if the database does not answer, with a later poll. */
 export async function joined(control: Control | null, keys: TenantKeys, log: ServiceLog): Promise<void> {
   try {
     await control?.join(keys);
@@ -193,7 +193,7 @@ async function follow(
   });
 }
 
-/** Prepares and applies a change. A missing, invalid or unknown policy is already recorded and logged. */
+/** Prepares and applies a change. Ignores an invalid, missing or unknown policy: it is already recorded and logged. */
 async function takeUp(prepare: () => Promise<PreparedChange>): Promise<void> {
   try {
     await (await prepare()).take();
@@ -205,9 +205,9 @@ async function takeUp(prepare: () => Promise<PreparedChange>): Promise<void> {
 const WATCH_MS = 250;
 
 /**
- * Calls `changed` when a file has changed and then stayed the same for one poll, whether it was written in pieces,
- * replaced, or a link to it changed. A file written after this process started counts as changed. Returns a function
- * that stops it.
+ * Calls `changed` when a file has changed and its state was the same in two successive polls, so that a file written in
+ * pieces is complete. Detects replaced files and changed links too. A file written after this process started counts as
+ * changed. Returns a function that stops the polling.
  */
 export function watchFile(file: string, changed: () => void): () => void {
   let known: string | null = null;
@@ -231,7 +231,7 @@ export function watchFile(file: string, changed: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** Returns a text that identifies the state of a file, and its change time in ms since the epoch. */
+/** Returns a text that identifies the state of a file, and the time of its last change in ms since the epoch. */
 async function stateOf(file: string): Promise<{ readonly mark: string; readonly since: number }> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

@@ -35,7 +35,7 @@ export function newExchangeKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Returns the configured exchange key, which several gateways share, or else `own`. @throws StartProblem */
+/** Returns the configured exchange key, shared by several gateways, or `own` if there is none. @throws StartProblem */
 export function exchangeKey({ exchangeKeyFile }: Settings, own: string): KeyObject {
   if (exchangeKeyFile === null) return createPrivateKey(own);
   const text = readText(exchangeKeyFile, 'key of the exchange');

@@ -14,10 +14,10 @@ const SECRET_BYTES = 48;
 const FILES = { signing: 'signing.key', masking: 'masking.key' } as const;
 
 /**
- * Secrets in `<dataDir>/keys`, stored as base64 in files with mode 0600. They are created at the first start; a file
- * missing later is an error, since a new key would change masked hashes and invalidate tokens.
+ * Returns the secrets in `<dataDir>/keys`, stored as base64 in files with mode 0600. Creates them at the first start; a
+ * file missing later is an error, since a new key would change masked hashes and invalidate tokens.
  *
- * @param shared directory of several gateways (`OSL_KEYS_DIR`), never created here
+ * @param shared directory shared by several gateways (`OSL_KEYS_DIR`), never created here
  * @throws StartProblem
  */
 export function tenantKeys(dataDir: string, shared: string | null = null): TenantKeys {

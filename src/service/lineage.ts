@@ -10,7 +10,7 @@ import { type AuditLogPosition, endOf, journalIn } from './lineage/outbox/state.
 import type { ProcessFiles } from './process-files.js';
 import type { Settings } from './settings.js';
 
-/** A chain that is no longer continued; its lineage may be incomplete. */
+/** An audit chain that is no longer continued; part of its lineage may not have been delivered. */
 export interface EndedChain {
   readonly auditDir: string;
   readonly lineageDir: string;
@@ -100,7 +100,7 @@ async function opened(
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
 }
 
-/** Returns the URL of a database; null if a command fails temporarily. The connector's name is then used instead. */
+/** Returns the URL of a database. If a command fails temporarily, returns null: the connector's name is then used. */
 function urlNow(name: string): Promise<string | null> {
   return connectorUrl(process.env, name).catch((error: unknown) => {
     if (error instanceof CommandFailed) return null;

@@ -38,7 +38,7 @@ export class PolicyUnknown extends ManifestProblems {
     this.#why = why;
   }
 
-  /** Names no file, since no file is at fault. */
+  /** Formats the problem without a file name, since no file is at fault. */
   override format(): string {
     return `error: ${this.#why}`;
   }
@@ -50,7 +50,7 @@ export class PolicyFault extends Error {
   /** The valid manifest. It can be served without a policy; all requests are then refused. */
   readonly manifest: Manifest;
   readonly file: FileLayer;
-  /** The tenant named by the policy if that can be parsed, or else by the manifest; null if neither names one. */
+  /** The tenant named by the policy if the policy can be parsed, or else by the manifest; null if neither names one. */
   readonly tenant: string | null;
   readonly unknown: boolean;
 
@@ -114,7 +114,7 @@ function problems(diagnostics: readonly Diagnostic[], text: string): ManifestPro
   return new ManifestProblems(diagnostics, text);
 }
 
-/** The model loaded at startup; `policyFault` is the reason why it has no policy, or null. */
+/** The model loaded at startup. `policyFault` is the reason why it has no policy; null if it has one. */
 export interface FirstModel {
   readonly model: ServedModel;
   readonly policyFault: PolicyFault | null;

@@ -94,8 +94,8 @@ function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log:
 }
 
 /**
- * Returns `seat`, whose limiter counts in this process or, if configured, in a store shared by all gateways. Until the
- * store has answered once, the number of processes is unknown, so requests are refused (E5038).
+ * Returns `seat`, whose limiter counts in a store shared by all gateways if one is configured. Until the store has
+ * answered once, the number of counting processes is unknown, so requests are refused (E5038).
  *
  * @throws StartProblem if the store cannot be used
  */
@@ -127,14 +127,20 @@ function needsApprovals({ snapshot }: ServedModel): boolean {
   return roles.some(({ conditions }) => [...conditions.values()].some(({ approval }) => approval !== null));
 }
 
-/** URL of the place where requests for approval are decided: the console's page or, if none is served, the REST route. */
+/**
+ * URL at which requests for approval are decided: the console's page, or the REST route if no console is served.
+ * Without a public URL of the server, only the path.
+ */
 function approvalPlaceOf({ console, mcp }: Settings): string {
   return `${mcp.publicUrl ?? ''}${console === 'off' ? '/osl/approvals' : '/console/#/requests'}`;
 }
 
 const AT_ONCE = 32;
 
-/** Posts each notice once, as a signed webhook. Fails if the notice was not delivered, so that the caller can retry. */
+/**
+ * Creates the owner's notifier: `tell` posts a notice as a signed webhook, with a single attempt, and fails if it was
+ * not delivered, so that the caller can retry. `tell` is null without a webhook.
+ */
 function ownerOf(endpoint: OwnerSettings, log: ServiceLog): Owner {
   if (endpoint === null) return Object.freeze({ tell: null });
   let underWay = 0;
@@ -158,12 +164,12 @@ function reasonOf(attempt: Exclude<SendAttempt, { kind: 'delivered' }>): string 
   return attempt.kind === 'gone' ? 'status 410' : attempt.reason;
 }
 
-/** A running service that does not listen yet. */
+/** A service that is running but does not accept connections yet. */
 export interface OpenService extends ModelChanges {
   readonly service: Service;
-  /** The databases including their system engines, only for tools; surfaces get `service`. */
+  /** The databases with their system engines, for tools only; surfaces get `service`. */
   readonly databases: ReadonlyMap<string, OpenedEngine>;
-  /** The unsealed content of `service.means`, only for tools. */
+  /** The unsealed content of `service.means`, for tools only. */
   readonly means: RequestMeans;
   record(action: string, detail: object): Promise<void>;
   readonly keys: TenantKeys;
@@ -177,8 +183,8 @@ export interface OpenService extends ModelChanges {
 /**
  * Assembles a service. If a part fails, the parts already opened are closed.
  *
- * @throws StartProblem, ManifestProblems, AuditDamaged, AuditLocked, and an Error of an engine, written for the
- * operator
+ * @throws StartProblem, ManifestProblems, AuditDamaged, AuditLocked, and errors of engines whose messages are written
+ * for the operator
  */
 export async function openService(
   settings: Settings,

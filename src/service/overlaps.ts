@@ -5,15 +5,15 @@ import { type ControlPlace, openControl, requireSchema } from '../base/control/i
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../base/files.js';
 import { sql } from '../base/sql.js';
 
-/** Statement timeout in ms. It is long, since the history of a million rows takes 12 MB. */
+/** Statement timeout in ms. It is long, since the history of a million rows takes up 12 MB. */
 const STATEMENT_MS = 20_000;
 const CONNECTIONS = 2;
 
 /**
- * Opens the store for histories of answers: the control database if there is one, so that all gateways share them;
- * otherwise files in the data directory.
+ * Opens the store of earlier answers, which are kept to detect answers that overlap too closely: the control database
+ * if there is one, so that all gateways share it, otherwise files in the data directory.
  *
- * @param alone runs work while no other process of this server runs any
+ * @param alone runs work while no other process of this server runs such work
  */
 export function openOverlaps(
   control: ControlPlace | null,
@@ -83,7 +83,7 @@ function fileOverlaps(dir: string, alone: <T>(work: () => Promise<T>) => Promise
       await utimes(pathOf(key), endsAt / 1_000, endsAt / 1_000);
     }
   };
-  // A file that cannot be removed is replaced when its history begins again.
+  // A file that this cannot remove is overwritten when a new history starts under its key.
   let last: Promise<unknown> = sweep(dir).catch(() => undefined);
   return Object.freeze({
     read,

@@ -15,7 +15,7 @@ export interface ProcessFiles {
   readonly lineageDir: string;
   /** True for the one process of a server that announces datasets to lineage receivers. */
   readonly announces: boolean;
-  /** The directory for marks of long texts that are being compiled. */
+  /** Directory of marks: files that identify long texts being compiled, to report them if the process is killed. */
   readonly marksDir: string;
   /** True if this process owns the data directory; for workers, their supervisor owns it. */
   readonly keeps: boolean;
@@ -26,7 +26,7 @@ export interface ProcessFiles {
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
   /** Reads a file, with the same result in all processes. @throws the errors of `readManifestText` */
   read(file: string): Promise<string>;
-  /** The control database; null if there is none, and for workers, whose supervisor follows it. */
+  /** The control database. Null if there is none, and in workers, since their supervisor follows it for them. */
   readonly control: Control | null;
   /** Number of the last policy activation seen in the control database; null if the gateway has its own policy. */
   activation(): number | null;
@@ -125,7 +125,7 @@ export function workerLineage(dataDir: string, number: number): string {
   return join(lineageRoot(dataDir), `${WORKER}${number}`);
 }
 
-/** Possible outbox directories: that of a single process, then those of workers by number. */
+/** Directories that may hold an outbox of lineage events: that of a single process, then those of workers by number. */
 export function lineageDirs(dataDir: string): readonly string[] {
   const root = lineageRoot(dataDir);
   return [root, ...workerChains(root).map(({ dir }) => dir)];
@@ -136,7 +136,7 @@ export function workerNumbers(dataDir: string): readonly number[] {
   return workerChains(auditRoot(dataDir)).map(({ number }) => number);
 }
 
-/** The workers' chains below an audit log's directory, sorted by worker number. */
+/** The directories of the workers' hash chains in an audit log's directory, sorted by worker number. */
 export function workerChains(auditDir: string): readonly { readonly number: number; readonly dir: string }[] {
   return names(auditDir)
     .flatMap((name) => {
@@ -147,7 +147,7 @@ export function workerChains(auditDir: string): readonly { readonly number: numb
     .sort((a, b) => a.number - b.number);
 }
 
-/** Restored chains below an audit log's directory, which are never continued. */
+/** The directories of chains restored from backups in an audit log's directory. Such chains are never continued. */
 export function endedChains(auditDir: string): readonly string[] {
   return names(auditDir)
     .filter(isEnded)
@@ -156,12 +156,12 @@ export function endedChains(auditDir: string): readonly string[] {
     .flatMap((dir) => [dir, ...workerChains(dir).map((chain) => chain.dir)]);
 }
 
-/** True for the directory of an ended chain. */
+/** True for the directory of a restored chain, including a worker's. */
 export function isEndedChain(dir: string): boolean {
   return isEnded(basename(dir)) || isEnded(basename(dirname(dir)));
 }
 
-/** Returns the directory name under which a restore places a backup's chains. `auditNames` are the names in use. */
+/** Returns a new name for the directory of a backup's restored chains. `auditNames` are the names in use. */
 export function endedName(auditNames: readonly string[]): string {
   const numbers = auditNames.filter(isEnded).map((name) => Number(name.slice(ENDED.length)));
   return `${ENDED}${Math.max(0, ...numbers) + 1}`;

@@ -104,7 +104,7 @@ export interface RevocationParts {
   readonly sweeps: boolean;
   /** Resolves once every other process has read the revocations or is gone. */
   readonly told: () => Promise<void>;
-  /** The longest lifetime, in ms, of any token issued so far. */
+  /** Longest lifetime in ms, including clock skew, that the current settings allow for a token. */
   readonly lifetimeMs: () => number;
   /** Shares a revocation with all gateways; false on failure. Null without a control database. */
   readonly share: ((revocation: Revocation) => Promise<boolean>) | null;
@@ -125,7 +125,9 @@ export class Revocations {
     this.#parts = parts;
   }
 
-  /** Reads revocations, then polls once a second. @throws Error if they cannot be read; nothing may be served then */
+  /**
+   * Reads the revocations, then polls for new ones. @throws Error if they cannot be read; nothing may be served then
+   */
   static async open(parts: RevocationParts): Promise<Revocations> {
     const opened = new Revocations(parts);
     await opened.#take();

@@ -16,7 +16,7 @@ export interface RollupReport {
 
 type Engines = ReadonlyMap<string, OpenedEngine>;
 
-/** Builds the named rollups, or all, one after another. @throws StartProblem, UpstreamFailure */
+/** Builds the named rollups in turn, or all rollups if `names` is empty. @throws StartProblem, UpstreamFailure */
 export async function buildRollups(
   manifest: Manifest,
   engines: Engines,
@@ -27,7 +27,7 @@ export async function buildRollups(
     onBuilt(await withCredentials(manifest, facts, () => buildRollup(systemOf(engines, facts), facts)));
 }
 
-/** Returns the status of the named rollups, or of all. @throws StartProblem, UpstreamFailure */
+/** Returns the status of the named rollups, or of all if `names` is empty. @throws StartProblem, UpstreamFailure */
 export async function rollupReports(
   manifest: Manifest,
   { readRollupStates }: Pick<SystemReads, 'readRollupStates'>,

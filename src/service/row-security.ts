@@ -18,7 +18,7 @@ import type { TenantKeys } from './keys.js';
 
 const MOST_TOLD = 3;
 
-/** Returns a function that looks up the rights signer of an open connector. */
+/** Returns a function that finds a connector's signer of the rights that row security in its database checks. */
 export function rowRightsOf(
   engines: ReadonlyMap<string, EngineStatus>,
   keys: TenantKeys,

@@ -44,7 +44,7 @@ export interface Service
   readonly exchange: TokenExchange;
   /** The audiences by which issuers identify this service. */
   readonly resources: () => readonly string[];
-  /** The issuers of identity tokens, each with the OAuth client for logging in. */
+  /** The issuers of identity tokens, each with its OAuth client for logging in; null if it has none. */
   readonly logins: TokenTrust['logins'];
   readonly lineage: Lineage | null;
   /** The reader of the audit log, for receipts and operators. */
@@ -53,7 +53,7 @@ export interface Service
   readonly shadow: Shadows;
 }
 
-/** Replaces the rate limiter of a service, for policy tests. */
+/** Returns the `means` of a service with another rate limiter, for policy tests. */
 export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 'means'> {
   return { means: new SealedValue({ ...means, limiter }) };
 }

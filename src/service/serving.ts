@@ -166,7 +166,7 @@ class PolicyFallback {
     this.#kept = null;
   }
 
-  /** Starts the time limit at the first fault; later faults do not extend it. */
+  /** Starts the time limit at the first fault of a series; later faults do not extend it. */
   #keep(since: number): FallbackPolicy {
     const { keepMs } = this.#settings;
     const kept = Object.freeze({ since, until: since + keepMs });

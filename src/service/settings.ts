@@ -53,7 +53,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
   const issuers = read('OSL_TOKEN_ISSUERS');
   return {
     manifestFile: read('OSL_MANIFEST'),
-    // A copy of the policy in the control database, for tools.
+    // If the policy is kept in the control database, this file is a local copy of it, for tools.
     policyFile:
       control?.policySource === 'control' ? join(dataDir, 'control-policy.yaml') : read('OSL_POLICY'),
     dataDir,
@@ -103,9 +103,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
       timeoutMs: read('OSL_STATEMENT_TIMEOUT_MS'),
     },
     content: contentSettings(read, env),
-    /**
-     * Number of permitted passages up to which all are compared one by one; if there are more, candidates are searched.
-     */
+    /** Maximum number of permitted passages to compare one by one. If there are more, candidates are selected first. */
     exactUpTo: read('OSL_RETRIEVE_EXACT_UP_TO'),
     otlp: otlpSettings(read),
     driftMs: read('OSL_DRIFT_SECONDS'),

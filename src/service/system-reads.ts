@@ -14,15 +14,15 @@ import type { OpenedEngine, SystemEngine } from '../engine/index.js';
 import { readUpstream, type UpstreamSchema } from '../model/discovery/index.js';
 import { type Facet, indexedFacets, type Manifest } from '../model/manifest/index.js';
 
-/** The only reads with system credentials that requests can cause. They return null if the connector is not open. */
+/** The only reads with system credentials that requests can cause. Each returns null if the connector is not open. */
 export interface SystemReads {
   /** Reads the tables and columns that the database declares. */
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
-  /** Reads the greatest value of a column as text; empty for an empty table. */
+  /** Reads the greatest value of a column as text; empty if the table is empty or all its values are NULL. */
   readWatermark(connector: string, table: TableName, column: string): Promise<string | null>;
   /** Reads the states of built rollups; also null until the database has been reached. */
   readRollupStates(connector: string): Promise<readonly RollupState[] | null>;
-  /** Opens the store of a facet version, first replacing it by a successor that is ready. Throws like `openStore`. */
+  /** Opens the store of a facet version, or the successor that replaces it if one is ready. Throws like `openStore`. */
   readStore(facet: Facet, version: string, embedder: Embedder): Promise<ServedStore | null>;
   /** Reads the times at which a connector's stores were last updated from their sources, by facet and version. */
   readIndexTimes(connector: string): Promise<ReadonlyMap<string, ReadonlyMap<string, string>> | null>;
@@ -62,7 +62,7 @@ type FacetTimes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const NONE: FacetTimes = new Map();
 
-/** Times at which the texts of facets were last read, as recorded in their stores. Cached for a few seconds. */
+/** Times at which the texts of facets were last read, as recorded in their stores. Each reading is used for 5 s. */
 export class IndexTimes {
   readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
   readonly #known = new Map<string, { readonly until: number; readonly times: Promise<FacetTimes> }>();

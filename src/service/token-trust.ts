@@ -39,7 +39,7 @@ export interface TokenTrust {
   readonly reached: () => IssuerAvailability;
   /** The audiences by which issuers identify this service. */
   readonly resources: () => readonly string[];
-  /** The longest lifetime, in ms, of any token issued so far. */
+  /** Longest lifetime in ms, including clock skew, that the current settings allow for a token. */
   readonly lifetimeMs: () => number;
   /** The issuers of identity tokens; `login` is the issuer's OAuth client for logging in, or null if it has none. */
   readonly logins: () => readonly { readonly issuer: string; readonly login: LoginConfig | null }[];

@@ -7,8 +7,8 @@ import type { Settings } from './settings.js';
 import { sharedOut } from './share.js';
 
 /**
- * Number of worker processes. `auto`: one per processor, at most `MOST_WORKERS` and at most one per session of the
- * smallest pool; 1 if several are impossible.
+ * Number of worker processes. `auto`: one per processor, but at most `MOST_WORKERS` and at most one per session of the
+ * smallest pool; 1 if the manifest allows only one process.
  *
  * @throws StartProblem if the configured number is impossible
  */
@@ -29,7 +29,7 @@ export function workersFor(settings: Settings, manifest: Manifest): number {
   return workers;
 }
 
-/** The reason why there can be only one process; null if there can be several. */
+/** Returns the reason why there can be only one process, or null if there can be several. */
 function obstacleTo({ connectors }: Manifest): string | null {
   const embedded = [...connectors.values()].find(({ kind }) => kind === 'pglite');
   if (embedded !== undefined)
@@ -37,7 +37,7 @@ function obstacleTo({ connectors }: Manifest): string | null {
   return null;
 }
 
-/** The settings of a worker, with its share of sessions, model requests, result cache, answer memory and spool. */
+/** Returns a worker's settings, with its share of sessions, model requests, result cache, answer memory and spool. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
   const share = Object.freeze({ number, count });
   const { content, load, resultCache } = settings;

@@ -29,7 +29,8 @@ export interface BindMessage {
 }
 
 /**
- * Decodes a Bind body. Throws 08P01 for counts and lengths beyond the message, 22023 for a format other than 0 and 1.
+ * Decodes a Bind body. Throws 08P01 for a count or length that exceeds the message, 22023 for a format other than 0 and
+ * 1.
  */
 export function decodeBind(body: Buffer): BindMessage {
   const reader = new MessageReader(body);

@@ -3,7 +3,10 @@ import type { ColumnDescription, CopyFormat, FormatCode, TransactionStatus, Wire
 import { encodeOnce, type MessageFields, MessageReader, type MessageWriter } from '../message-fields.js';
 import { Backend } from './types.js';
 
-/** Cache of encoded RowDescriptions, in UTF-8 and text format, by columns, which statements of the same shape share. */
+/**
+ * Cache of encoded RowDescriptions (UTF-8, all columns in text format) by list of columns, which statements of the same
+ * shape share.
+ */
 const ALL_TEXT = new WeakMap<readonly ColumnDescription[], Uint8Array>();
 
 export function rowDescription(

@@ -141,8 +141,8 @@ const FALSE = new Set(['', '0', 'false', 'off', 'no']);
 
 /**
  * Reads the user, database and settings in a startup message. `permitted` lists the accepted parameters, also within
- * `options`; others are refused rather than ignored: a client must not believe that its `search_path` applies, and
- * `options=-c…` must not bypass the list (CVE-2025-12819).
+ * `options`. Other parameters are refused rather than ignored: a client must not believe that its `search_path`
+ * applies, and `options=-c…` must not bypass the list (CVE-2025-12819).
  *
  * Throws FATAL 28000 without user, 0A000 for replication, 42501 for a parameter not on the list, 42601 for malformed
  * options, 22023 for an unknown encoding.

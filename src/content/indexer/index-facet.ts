@@ -104,9 +104,9 @@ export interface IndexSummary {
 const DEFAULT_BATCH = 50;
 
 /**
- * Brings a facet's stores up to date with its source, one store after another, in batches of one transaction each. If a
- * run is killed, the next one continues it. A ready store stays readable meanwhile; if its settings changed, a new
- * store is built next to it.
+ * Brings a facet's stores up to date with its source, one store after another, with one transaction per batch of
+ * documents. If a run is killed, the next run continues it. A ready store stays readable meanwhile; if its settings
+ * changed, a new store is built next to it.
  *
  * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `tooWide`, `overtaken`,
  * and those of the embedder; UpstreamFailure; the reason of `signal` if aborted
@@ -186,7 +186,7 @@ async function indexVersion(
 
 const MEASURED = 2_000;
 
-/** Estimates the average document length for BM25 in a new store; the result is not used if the store exists. */
+/** Estimates the average document length for BM25 in a new store; returns an unused 1 for dense and existing stores. */
 async function firstLength(
   system: SystemEngine,
   facet: Facet,

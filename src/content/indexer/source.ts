@@ -4,7 +4,7 @@ import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { type PdfFault, PdfThread } from './pdf/pdf-thread.js';
 
-/** A row of the facet's source: values in Postgres text format, and the text without markup. */
+/** A row of the facet's source: values in Postgres text format, and the text (extracted from HTML or a PDF). */
 export interface SourceRow {
   readonly id: string;
   readonly key: string | null;
@@ -112,7 +112,7 @@ function columnsSql(facet: Facet): Sql {
   return sqlJoin(columns);
 }
 
-/** Column `t`: the text, or a PDF in base64, which is null if the PDF is too large. Column `n`: the size of the PDF. */
+/** SQL for column `t`, the text or a PDF in base64 (null if too large), and for PDFs column `n`, the size in bytes. */
 function textSql({ text, format }: Facet): readonly Sql[] {
   const column = sqlName(text.physical);
   if (format !== 'pdf') return [sql`${column}::pg_catalog.text as t`];
@@ -162,9 +162,9 @@ function textOrNull(value: unknown): string | null {
 }
 
 /**
- * Text of an HTML document as a reader sees it: without tags, comments, scripts and styles, with headings as Markdown
- * and entities as characters. It runs before redaction, so that values split by markup are found. Takes time linear in
- * the length of the document.
+ * Extracts the text of an HTML document as a reader sees it: without tags, comments, scripts and styles, with headings
+ * as Markdown and entities as characters. Runs before redaction, so that values split by markup are found. Takes time
+ * linear in the length of the document.
  */
 export function htmlText(html: string): string {
   const parts: string[] = [];
@@ -210,7 +210,7 @@ function tagAt(html: string, open: number): Tag {
   return { replacement: replacementFor(name), end };
 }
 
-/** Returns the index after `mark`. An unclosed tag extends to the end, as in browsers. */
+/** Returns the index after `mark`, or the end if it is missing: as in browsers, an unclosed tag extends to the end. */
 function endAfter(html: string, mark: string, from: number): number {
   const at = html.indexOf(mark, from);
   return at < 0 ? html.length : at + mark.length;

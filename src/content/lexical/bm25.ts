@@ -15,14 +15,14 @@ export interface TermCounts {
 }
 
 /**
- * Terms of a text: words regardless of case and inflection, and the parts of words written likeThis. Both the parts
- * and the whole word count, so `parse args` finds `parseArgs` and vice versa.
+ * Returns the terms of a text: words regardless of case and inflection, and the parts of words written likeThis. Both
+ * the parts and the whole word count, so `parse args` finds `parseArgs` and vice versa.
  */
 export function termsOf(text: string, rules: WordRules = ANY_LANGUAGE): TermCounts {
   return atOnce(termsInSteps(text, rules));
 }
 
-/** `termsOf` in steps of a few milliseconds each, for texts of any length. */
+/** Like `termsOf`, but yields every few milliseconds, for texts of any length. */
 export function* termsInSteps(text: string, rules: WordRules): Generator<void, TermCounts> {
   const counts = new Map<number, number>();
   let length = 0;
@@ -68,7 +68,7 @@ interface Occurrences {
   readonly counts: ReadonlyMap<number, number>;
 }
 
-/** Finds the positions in `text` of the terms with these ids, and counts the terms as BM25 does. */
+/** Finds where the terms with the ids `ids` occur in `text`, and counts them as BM25 does. */
 export function occurrencesOf(
   text: string,
   ids: ReadonlySet<number>,
@@ -94,7 +94,7 @@ export function occurrencesOf(
 /** Terms of a text by id, in text order, each with its first spelling and its number of occurrences. */
 export type WrittenTerms = ReadonlyMap<number, { readonly term: string; readonly times: number }>;
 
-/** Finds the spelling of each term in `text`, in steps of a few milliseconds each. */
+/** Finds the first spelling of each term in `text`. Yields every few milliseconds. */
 export function* writtenInSteps(text: string, rules: WordRules): Generator<void, WrittenTerms> {
   const written = new Map<number, { term: string; times: number }>();
   let looked = 0;
@@ -132,9 +132,9 @@ export function averageLength(maxChars: number): number {
 const STEPS = 2;
 
 /**
- * Average document length for a store whose first passages have `lengths` terms: their mean, rounded to a step. A
- * store's average never changes, so later documents do not shift the scores of others; and because steps are coarse,
- * it reveals little about the first documents (decision 75).
+ * Average document length for a store whose first passages have `lengths` terms: the mean of `lengths`, rounded to a
+ * step. A store's average never changes, so later documents do not affect the scores of earlier ones; and because the
+ * steps are coarse, the average reveals little about the first documents (decision 75).
  */
 export function measuredLength(lengths: readonly number[], maxChars: number): number {
   const sum = lengths.reduce((all, length) => all + length, 0);

@@ -39,8 +39,8 @@ function unit(vector: Float32Array): Point {
 }
 
 /**
- * The first centre depends on the seed only; each further centre is chosen with a probability that grows with its
- * distance from the centres chosen before.
+ * Chooses the first centre by the seed alone, and each further centre with a probability proportional to the square of
+ * its distance from the nearest centre already chosen.
  */
 function firstCentres(points: readonly Point[], k: number): readonly Point[] {
   const random = xorshift(SEED);
@@ -73,7 +73,7 @@ function drawn(weights: Float64Array, at: number): number {
   return weights.length - 1;
 }
 
-/** Nearest centre of each point; the first one in a tie. */
+/** Returns the index of the nearest centre for each point; in a tie, the lowest index. */
 function assign(points: readonly Point[], centres: readonly Point[]): readonly number[] {
   const sums = new Float64Array(SIDE_BY_SIDE);
   return points.map((point) => {
@@ -118,8 +118,8 @@ const SIDE_BY_SIDE = 4;
 const STRIDE = 64;
 
 /**
- * Squared distances from `point` to four of `others`, starting at index `first`; lower bounds once all exceed `limit`.
- * If fewer than four remain, the last one is repeated.
+ * Writes to `sums` the squared distances from `point` to four of `others`, starting at index `first`. Once all four
+ * exceed `limit`, it stops; the sums are then lower bounds. If fewer than four points remain, the last is repeated.
  */
 function squaredUpTo(
   limit: number,
@@ -167,7 +167,7 @@ function renumbered(groups: readonly number[]): readonly number[] {
   });
 }
 
-/** Numbers in [0, 1) from Marsaglia's 32-bit xorshift. */
+/** Returns a generator of numbers in [0, 1): Marsaglia's 32-bit xorshift. */
 function xorshift(seed: number): () => number {
   let x = seed;
   return () => {

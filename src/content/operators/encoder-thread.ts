@@ -32,7 +32,10 @@ export type FromEncoder =
   | { readonly kind: 'column'; readonly values: readonly unknown[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** No result: the thread ran out of time or memory, was stopped or failed, or too many calls were waiting (`full`). */
+/**
+ * Thrown if an operator ends without a result: the thread ran out of time or memory, was stopped or failed, or too many
+ * calls were waiting (`full`).
+ */
 export class EncoderEnded extends Error {
   override readonly name = 'EncoderEnded';
   readonly why: ThreadFailure | 'stopped' | 'full';
@@ -51,14 +54,14 @@ export interface EncoderCall {
 }
 
 /**
- * Runs encoder operators in a separate thread, one at a time, fairly among callers. The only way to stop an operator
- * is to end the thread.
+ * Runs encoder operators in a separate thread, one at a time, with callers taking fair turns. The only way to stop an
+ * operator is to end the thread.
  */
 export class EncoderThread {
   readonly #turns = new FairSlots();
   readonly #thread = new IdleThread(new URL('./encoder-worker.js', import.meta.url), MAX_MEMORY_MB);
 
-  /** Computes the column for `job`. Rejects with EncoderEnded; the next call then uses a new thread. */
+  /** Computes the column for `job`. Rejects with EncoderEnded; a thread that failed or was stopped is replaced. */
   async run(job: EncoderJob, { caller, deadlineMs, signal }: EncoderCall): Promise<readonly unknown[]> {
     if (this.#turns.isFull(caller)) throw new EncoderEnded('full', 'too many wait');
     return this.#turns.take(caller, () => {

@@ -118,7 +118,7 @@ function byLabel(given: CheckedArguments, vectors: readonly Float32Array[]): rea
  */
 export const MOST_WORK = 4_000_000_000;
 
-/** Cost of hashing one text, per dimension of its vector. */
+/** Estimated cost of hashing one text, in multiplications per dimension of its vector. */
 const HASHING = 16;
 const CHARACTER = 200;
 /** Typical number of k-means rounds. */

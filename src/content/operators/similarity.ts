@@ -1,13 +1,14 @@
 import { inIdOrder, meanVector, type OperatorPassage, round6, Vectors } from './vectors.js';
 
-/** Cosine of each passage to `reference`, in [-1, 1]. */
+/** Computes the cosine similarity of each passage to `reference`, in [-1, 1]. */
 export function similarity(passages: readonly OperatorPassage[], reference: Float32Array): readonly number[] {
   return [...new Vectors(passages.map((p) => p.vector)).cosinesTo(reference)];
 }
 
 /**
- * Ranks passages by cosine to `query`, starting at 1. With `lambda` below 1, each rank goes to the passage that is
- * close to the query and far from those already ranked (maximal marginal relevance). Ties are broken by chunk id.
+ * Ranks passages by cosine to `query`, starting at 1. With `lambda` below 1, each rank goes to the passage that best
+ * combines closeness to the query and distance from those already ranked (maximal marginal relevance). Ties are broken
+ * by chunk id.
  */
 export function rank(
   passages: readonly OperatorPassage[],
@@ -106,8 +107,8 @@ export interface LabelScore {
 }
 
 /**
- * Assigns each passage the label with the highest cosine to the mean of its prototypes, or the first such label in a
- * tie; null if that cosine is below `minScore`.
+ * Assigns each passage the label with the highest cosine to the mean of the label's prototypes, or the first such label
+ * in a tie; null if that cosine is below `minScore`.
  */
 export function classify(
   passages: readonly OperatorPassage[],
@@ -177,7 +178,7 @@ export function dedup(passages: readonly OperatorPassage[], threshold: number): 
   });
 }
 
-/** INVARIANT: the root of a group is its lowest index. */
+/** Merges the groups of `i` and `j`. INVARIANT: the root of a group is its lowest index. */
 function join(parents: number[], i: number, j: number): void {
   const [a, b] = [rootOf(parents, i), rootOf(parents, j)];
   parents[Math.max(a, b)] = Math.min(a, b);

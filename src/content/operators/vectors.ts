@@ -50,8 +50,8 @@ function squaresOf(vector: Float32Array): number {
 }
 
 /**
- * Inner products of `one` with rows `from` … `to` of `flat`. Four sums are interleaved, so that the processor can
- * overlap additions.
+ * Writes to `out` the inner products of `one` and the rows of `flat` from `from` up to but excluding `to`. Four sums
+ * are interleaved, so that the processor can overlap additions.
  */
 function dots(one: Float64Array, flat: Float64Array, from: number, to: number, out: Float64Array): void {
   const width = one.length;

@@ -13,7 +13,7 @@ const WITH_TWO = new RegExp(`[${[...AS_TWO.keys()].join('')}]`, 'g');
 const APOSTROPHE = /(?<=\p{L})['’ʼ`´‘](?=\p{L})/gu;
 const HYPHEN = /(?<=\p{L})[-‐‑](?=\p{L})/gu;
 /**
- * Minimum length of a name whose other spellings are searched for; shorter spellings too often match other words.
+ * Minimum length of a name whose other spellings are searched for; those of shorter names too often match other words.
  */
 const LEAST_LETTERS = 5;
 
@@ -80,8 +80,8 @@ class CodeIndex {
   }
 
   /**
-   * The longest known code that begins at word `i` of `text`, with the index of its last word; null if there is no
-   * match.
+   * Finds the longest known code that begins at word `i` of `text`. Returns the code's label and the index of its last
+   * word; null if no known code begins there.
    */
   at(
     text: string,
@@ -115,7 +115,7 @@ export interface DeclaredValue {
   readonly label: string;
 }
 
-/** The reason a declared value is not searched for. */
+/** Reason not to search for a declared value: too short, without a word, in conflict with the mask, or an exception. */
 export type Exception = 'short' | 'noWord' | 'mask' | 'declared';
 
 export interface DictionaryMatch extends TextSpan {
@@ -130,8 +130,8 @@ const ASCII = /^[\x01-\x7f]*$/;
 
 /**
  * Finds many values in a text, as whole words of the folded text; codes are found in any grouping. The map contains
- * each value and all of its prefixes that end at a word, so one scan of the text is enough however many values there
- * are.
+ * each value and all of its prefixes that end with a word, so that a single scan of the text finds any number of
+ * values.
  */
 export class ValueMatcher {
   /** Maps each value to its label, and each prefix of a value to null. */
@@ -196,7 +196,7 @@ export class ValueMatcher {
   #exceptionOf(text: string): Exception | null {
     if (text === '') return 'noWord';
     if (this.#words.has(text)) return 'declared';
-    // The mask itself contains the value, so redaction would never end.
+    // The mask contains the word `redacted`, so the redaction of such a value could run forever.
     if (/\bredacted\b/.test(text)) return 'mask';
     const unspaced = new RegExp(`[${UNSPACED}]`, 'u').test(text);
     return text.length < (unspaced ? Math.min(2, this.#minLength) : this.#minLength) ? 'short' : null;
@@ -243,7 +243,7 @@ export class ValueMatcher {
   }
 }
 
-/** The text from the start of its first word to the end of its last word; empty if there are no words. */
+/** Returns the text from the start of its first word to the end of its last word; empty if there are no words. */
 function trimmed(folded: string): string {
   const words = wordsOf(folded);
   return folded.slice(words[0]?.start ?? 0, words.at(-1)?.end ?? 0);

@@ -7,7 +7,7 @@ import type { Redactors } from './redactors.js';
 
 /** A declared value that occurs in so many documents that it is probably an ordinary word. */
 export interface ProbableWord {
-  /** The value as the first document that contains it spells it. For the operator only, because redaction hides it. */
+  /** The value's spelling in the first document with it. For the operator only, because redaction hides the value. */
   readonly value: string;
   readonly label: string;
   readonly documents: number;
@@ -18,7 +18,7 @@ export interface ProbableWord {
 const LOOKED_AT = 500;
 const PAGE = 50;
 const FEWEST_DOCUMENTS = 10;
-/** Minimum share of documents that contain a probable word. */
+/** Minimum share of the documents that must contain a value for it to count as a probable word. */
 const WORD_SHARE = 0.2;
 const MOST_WORDS = 20;
 

@@ -69,8 +69,8 @@ export class Redactor {
   }
 
   /**
-   * True if cutting inside a word at `at` produces no declared value at either side of the cut. Offsets are in UTF-16
-   * code units.
+   * True if cutting the text inside a word, at `at`, leaves no declared value at either side of the cut. Offsets are in
+   * UTF-16 code units.
    *
    * @param start start of the piece before the cut, possibly inside the same word
    */
@@ -145,7 +145,7 @@ function order(a: string, b: string): number {
 
 /** Redactors for the documents of one facet version. */
 export interface Redactors {
-  /** Returns a function that finds the redactor for each of `keys`; null stands for documents without a key. */
+  /** Returns a function that maps each of `keys` to a redactor; null is the key of documents without one. */
   forKeys(keys: readonly (string | null)[]): Promise<(key: string | null) => Redactor>;
   /** Number of values searched for so far, and number of excluded values by reason. */
   counted(): { readonly values: number; readonly exceptions: Readonly<Partial<Record<Exception, number>>> };
@@ -255,7 +255,10 @@ function columnValuesSql(table: Table, { name, type }: DeclaredTableColumn): Sql
   return sql`select distinct ${value} as v from ${sqlTable(table)}${lateral} where ${value} is not null`;
 }
 
-/** SQL for the searchable texts in a column: array elements, strings and numbers in jsonb. Null if it has none. */
+/**
+ * SQL for the searchable texts of a column: each array element, each string or number in jsonb, otherwise the value as
+ * text. Null if the type has none.
+ */
 function valueIn(column: Sql, type: TypeName): { readonly value: Sql; readonly lateral: Sql } | null {
   if (type === 'bytea' || type === 'bytea[]' || type === 'jsonb[]' || type === 'bool') return null;
   if (type === 'jsonb') {
@@ -292,8 +295,8 @@ interface KeyPath {
 
 /**
  * Reads the labelled values related to each key: those in the facet's own rows, in the entity's rows, and in the rows
- * of entities that a declared link leads to, including the bridge. Other rows have no influence, so a redaction does
- * not reveal which values they contain.
+ * of entities and bridges that a declared link leads to. Other rows have no influence, so a redaction does not reveal
+ * which values they contain.
  */
 async function readKeyDictionaries(
   system: SystemQueries,

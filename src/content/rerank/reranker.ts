@@ -98,8 +98,9 @@ export class Reranker {
   }
 
   /**
-   * Takes all passages from the budget. @throws ContentError `overBudget` if some are refused, because passages can
-   * only be ranked together
+   * Takes `wanted` passages from the subject's budget.
+   *
+   * @throws ContentError `overBudget` if the budget grants fewer, because passages can only be ranked together
    */
   async #take(subject: string, wanted: number): Promise<void> {
     if (this.#budget === null || wanted === 0) return;
@@ -168,7 +169,7 @@ export interface RerankShape {
   /** Maximum number of texts per request. */
   readonly most: number;
   body(request: RerankRequest): unknown;
-  /** The result objects; each has the index of its text, and the score in the member named by `score`. */
+  /** Returns the list of results; each has the `index` of its text, and the score in the member named by `score`. */
   items(answer: unknown): unknown;
   readonly score: string;
 }
@@ -238,7 +239,7 @@ function scoresIn(answer: unknown, { items, score }: RerankShape, count: number)
     if (typeof value !== 'number' || !Number.isFinite(value)) throw malformed('a score that is no number');
     out[at] = value;
   }
-  return out.map((value) => value ?? 0); // cast: all are set, since the `count` indexes are distinct
+  return out.map((value) => value ?? 0); // all are set, since the `count` indexes are distinct
 }
 
 /** Number of tokens that a response reports; 0 if it reports none. */

@@ -3,7 +3,7 @@ import { generatedSql, sql, sqlJoin, sqlName, sqlTable, sqlText } from '../../ba
 import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../../engine/index.js';
 import type { Manifest, RollupFacts } from '../../model/manifest/index.js';
 
-/** Build records of rollups; each is written in the transaction that builds the rollup. */
+/** Table with a record of each rollup's build, written in the transaction that builds the rollup. */
 const STATE = sql`osl_rollups.state`;
 
 const STATE_DDL = sql`CREATE TABLE IF NOT EXISTS ${STATE} (
@@ -110,7 +110,7 @@ async function buildIn(
   return { builtAt, rows };
 }
 
-/** Drops the tables of rollups that are no longer declared or have been replaced. */
+/** Drops the tables to which no record in `STATE` refers, such as those of replaced rollups. */
 async function dropOthers(tx: SystemQueries, schema: string): Promise<void> {
   const others = await tx.query(
     sql`SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -137,8 +137,8 @@ const EVERY_MS = 1_000;
 const START_MS = 2_000;
 
 /**
- * State of a manifest's rollups, polled once a second by each process. A rollup counts as not built if its definition
- * differs, or if it is too old or cannot be read.
+ * Polls the state of a manifest's rollups once a second. A rollup counts as not built if its definition has changed, if
+ * it is too old, or if its state cannot be read.
  */
 export class RollupMonitor {
   readonly #manifest: () => Manifest;
@@ -149,7 +149,7 @@ export class RollupMonitor {
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** @param onFault called once for each connector whose rollups cannot be read */
+  /** @param onFault called when the rollups of a connector can no longer be read, once until they can be read again */
   constructor(
     manifest: () => Manifest,
     readStates: ReadStates,
@@ -160,7 +160,7 @@ export class RollupMonitor {
     this.#onFault = onFault;
   }
 
-  /** Reads the state immediately, and then periodically. */
+  /** Reads the state, and then polls it. Resolves after the first read, or after two seconds if that takes longer. */
   async start(): Promise<this> {
     await Promise.race([this.refresh(), sleep(START_MS, undefined, { ref: false })]);
     this.#again();

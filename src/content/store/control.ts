@@ -127,7 +127,7 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
   await system.script(CREATE_CONTROL);
 }
 
-/** State of a facet version's store; null if no build of it was ever started. */
+/** Returns the state of a facet version's store; null if the version has no store, not even one that is being built. */
 export async function storeState(
   system: SystemQueries,
   facet: string,
@@ -185,13 +185,13 @@ async function hasStores(system: SystemQueries): Promise<boolean> {
 
 /** A store that a request may read. */
 export interface ServedStore extends StoreState {
-  /** True if its documents are chunked as the manifest currently declares. */
+  /** True if the store's documents are chunked as the manifest currently declares. */
   readonly isCutAsDeclared: boolean;
 }
 
 /**
- * Opens the store that a request may read. If a finished successor exists (see `successorOf`), it first replaces the
- * older store.
+ * Opens the store that a request may read. If the store does not match the manifest but a finished successor does (see
+ * `successorOf`), the successor first replaces it.
  *
  * @throws ContentError `storeMissing`, `storeMismatch`, `storeBuilding`, `unknownVersion`
  */
@@ -278,7 +278,10 @@ function installSuccessor(
   });
 }
 
-/** INVARIANT: the epoch continues from the older store's, so that nothing cached for that store is found. */
+/**
+ * Moves the control records of a store from version `from` to `to`, replacing those of the older store. INVARIANT: the
+ * epoch continues from the older store's, so that nothing cached for that store is found.
+ */
 async function moveEntry(tx: SystemQueries, facet: string, from: string, to: string): Promise<void> {
   const older = await tx.query(
     sql`delete from ${STORES}.facet where facet = $1 and version = $2 returning epoch`,
@@ -307,9 +310,10 @@ export interface TableName {
 }
 
 /**
- * Null for tables whose visible rows may change without a transaction on this server: views, foreign or partitioned
- * tables, tables with other access methods, and tables with policies. Also null on servers that only imitate Postgres,
- * because the meaning of their snapshots is unknown.
+ * Query for the current snapshot as text. It is null for tables whose visible rows may change without a transaction on
+ * this server: views, foreign tables, tables with children or partitions, tables with other access methods, and tables
+ * with row security. It is also null on standbys, on Citus, and on servers that only imitate Postgres, because the
+ * meaning of their snapshots is unknown.
  */
 const STABLE_SNAPSHOT = sql`
 select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|Ubuntu) [^)]*[)])? on '
@@ -341,8 +345,8 @@ export async function stableSnapshot(
 }
 
 /**
- * A vector as `vector` or `halfvec` text. Six decimals are precise enough for the f32 components of a unit vector, and
- * take a third of the space.
+ * Formats a vector as `vector` or `halfvec` text. Six decimals are precise enough for the f32 components of a unit
+ * vector, and take a third of the space of all digits.
  */
 export function vectorText(vector: Float32Array): string {
   return toSql(Array.from(vector, (x) => (Number.isInteger(x) ? x : Math.round(x * 1e6) / 1e6)));

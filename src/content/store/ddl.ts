@@ -157,8 +157,8 @@ export function fillWords(facet: string, version: string, layout: VectorLayout):
 }
 
 /**
- * Statement that adds the passages of the documents `$1` (text[]) to the word counts, or subtracts them; null if the
- * store is not lexical.
+ * Returns the statement that adds the passages of the documents `$1` (text[]) to the word counts, or subtracts them if
+ * `by` is -1; null if the store is not lexical.
  *
  * INVARIANT: after each transaction that changes the store, the counts match its content.
  */
@@ -176,7 +176,7 @@ export function forgetWords(facet: string, version: string, layout: VectorLayout
     : null;
 }
 
-/** Counts the passages that contain each word; word 0 counts all passages. */
+/** SQL that counts the passages that contain each word, times `by`; word 0 counts all passages. */
 function wordsOf(facet: string, version: string, where: Sql, by: 1 | -1): Sql {
   const store = storeName(storeTable(facet, version));
   return sql`(term, passages) select h.term, ${sqlNumber(by)} * pg_catalog.count(*)
@@ -242,7 +242,7 @@ export function createIndexes(facet: Facet, version: string, layout: VectorLayou
   return sqlJoin(statements, BLANK);
 }
 
-/** Maximum width of vectors in an approximate index. */
+/** Maximum number of dimensions of a vector in an approximate index. */
 export const WIDEST_INDEXED: Readonly<Record<DenseLayout['type'], number>> = {
   vector: 2_000,
   halfvec: 4_000,

@@ -8,7 +8,7 @@ import type { Embedder } from '../embed/embedder.js';
 import { successorOf } from './control.js';
 import { createStore, STORES } from './ddl.js';
 
-/** A run of the indexer over one store. If another run starts later, that run takes over. */
+/** A run of the indexer over one store. A run that starts later over the same store takes over from it. */
 export interface IndexRun {
   readonly facet: string;
   /** Version name of the store being written: the successor's, if it is built next to the store that is served. */
@@ -107,7 +107,10 @@ async function continueRun(
   return { facet: facet.name, version, table, id, pseudonymKey, building: true, averageLength };
 }
 
-/** INVARIANT: the epoch continues from the replaced store's, so that nothing cached for that store is found. */
+/**
+ * Writes the record of a new store, replacing that of an older store. INVARIANT: the epoch continues from the replaced
+ * store's, so that nothing cached for that store is found.
+ */
 async function replaceEntry(
   tx: SystemQueries,
   key: readonly string[],
@@ -130,7 +133,7 @@ async function replaceEntry(
 /**
  * Locks the store for the duration of the transaction and increments its epoch.
  *
- * @throws ContentError `overtaken`
+ * @throws ContentError `overtaken` if a later run has taken over the store
  */
 export async function bumpEpoch(tx: SystemQueries, run: IndexRun): Promise<void> {
   const rows = await tx.query(

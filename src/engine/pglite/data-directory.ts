@@ -29,7 +29,7 @@ export function dataImage(): string {
   return join(PACKAGE_ROOT, 'dist', 'data', `empty-${version}.tar.gz`);
 }
 
-/** Unpacks the image into `dataDir`. False, with no change, if there is no image or `dataDir` is not empty. */
+/** Unpacks the image into `dataDir`. Returns false and does nothing if there is no image or `dataDir` is not empty. */
 export function unpackImage(dataDir: string): boolean {
   const image = dataImage();
   if (!existsSync(image) || (existsSync(dataDir) && readdirSync(dataDir).length > 0)) return false;

@@ -107,7 +107,7 @@ export async function openPglite(
   }
 }
 
-/** Starts servers on a data directory one after another, since only one may use it. */
+/** Starts servers on a data directory one after another, since only one may use it at a time. */
 class EmbeddedServers {
   readonly modes = new SessionModes();
   readonly #dataDir: string;
@@ -133,7 +133,10 @@ class EmbeddedServers {
     return session;
   }
 
-  /** Waits for the running statement, shuts down cleanly and rejects waiting requests. */
+  /**
+   * Waits up to five seconds for the running statement and, if it ends, shuts the server down cleanly; otherwise
+   * terminates it. Rejects waiting requests.
+   */
   async stop(pool: Pool): Promise<void> {
     const session =
       pool.take(null) ?? (await Promise.race([pool.acquire(null).catch(() => null), after(5_000)]));
@@ -169,7 +172,10 @@ interface DataDirectory {
   readonly giveBack: () => void;
 }
 
-/** Locks and checks the data directory. Temporary data is on disk as well, so that a restart keeps it. */
+/**
+ * Locks and checks the data directory `wanted`, or creates a temporary one if `wanted` is null. Temporary data is on
+ * disk as well, so that it survives a restart of the server.
+ */
 function takePlace(wanted: string | null): DataDirectory {
   if (wanted === null) {
     const root = mkdtempSync(join(tmpdir(), 'osl-pglite-'));

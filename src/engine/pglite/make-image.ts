@@ -5,7 +5,10 @@ import { gzipSync } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
 import { dataImage } from './data-directory.js';
 
-/** Run by `npm run build`. WAL segments are small, since the image and every database made from it contain some. */
+/**
+ * Creates the image of an empty database; run by `npm run build`. WAL segments are small, since the image and every
+ * database made from it contain some.
+ */
 const file = dataImage();
 if (!existsSync(file)) {
   const pg = await PGlite.create({ initDbStartParams: ['--wal-segsize=1'] });

@@ -9,7 +9,7 @@ export const READER = 'osl_reader';
 const OWNER = 'postgres';
 
 /**
- * Creates the role and the extension, and revokes privileges granted to PUBLIC.
+ * Creates the governed role and the extension, and revokes privileges granted to PUBLIC.
  *
  * Without `set_config`, no expression can leave the role again. With it, the embedded server would allow that, since
  * its only session was authenticated as superuser.

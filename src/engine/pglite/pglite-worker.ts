@@ -49,9 +49,9 @@ function waitForReader(): void {
 }
 
 /**
- * The engine zeroes its buffers at start, which makes them resident: 128 MB by default. Other pages come from the
- * system's file cache. Synchronized scans would start where the last scan ended; with a single session, rows should
- * come in storage order.
+ * Settings of the server. `shared_buffers` is small, since the engine zeroes its buffers at start, which makes them
+ * resident: 128 MB by default. Other pages come from the system's file cache. Synchronized scans would start where the
+ * last scan ended; with a single session, rows should come in storage order.
  */
 const SETTINGS = ['-c', 'shared_buffers=16MB', '-c', 'synchronize_seqscans=off'];
 

@@ -29,7 +29,7 @@ export type PgliteEvent =
   | { readonly kind: 'data'; readonly bytes: Uint8Array<ArrayBuffer> };
 
 const CLOSE_MS = 10_000;
-/** Size of the young generation: a statement's JavaScript memory is freed after its answer. */
+/** Young generation of the thread in MB; small, since a statement's JavaScript objects are garbage after its answer. */
 const YOUNG_MB = 8;
 
 /** Transport to the embedded server in a worker thread. */

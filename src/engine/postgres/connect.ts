@@ -36,7 +36,7 @@ async function connectHost(
 ): Promise<Transport> {
   const client = new PostgresClient({
     connectionString: url,
-    // With TLS a plain socket, since TLS reads the data of the underlying socket itself.
+    // TLS reads the data of the underlying socket itself, so with TLS that must be a plain socket.
     stream: (made?: { readonly ssl?: unknown }) => (made?.ssl ? new Socket() : slabSocket()),
     application_name: applicationName,
     keepAlive: true,
@@ -108,7 +108,7 @@ class SocketTransport implements Transport {
 interface CancelTarget {
   readonly host: string;
   readonly port: number;
-  /** pg's `ssl`: false, true or options of `tls.connect`. */
+  /** The `ssl` option of pg: false, true or options of `tls.connect`. */
   readonly tls: unknown;
   readonly processId: number;
   readonly secretKey: number;

@@ -47,7 +47,7 @@ export interface PostgresConfig {
   readonly systemUrl: string | null;
   /** True if the connector has system credentials, even if `systemUrl` is null. Default: true if `systemUrl` is set. */
   readonly hasSystem?: boolean;
-  /** Rereads both URLs if a server refuses a login, since a password may have changed, or if a URL is not known. */
+  /** Rereads both URLs if a URL is not known or a server refuses a login, since a password may have changed. */
   readonly logins?: () => Promise<ConnectorLogins>;
   /** Standbys that may answer queries; none by default. */
   readonly standbys?: StandbyConfigs;
@@ -55,11 +55,11 @@ export interface PostgresConfig {
   readonly poolSize: number;
   /** Number of sessions of the system engine; default 2. */
   readonly systemPoolSize?: number;
-  /** Fraction of the pool, from 0 to 1, that one subject leaves free for others; default 0.25. */
+  /** Fraction of the pool, from 0 to 1, that a subject must leave free once it holds half of the pool; default 0.25. */
   readonly poolReserve?: number;
   /**
-   * Number of sessions that short statements of many callers share, for each of the two plan modes. 0 for none; default
-   * 2.
+   * Number of sessions that short statements of many callers share, for each of the two plan modes; 0 for none.
+   * Default: 2.
    */
   readonly sharedSessions?: number;
   /** Maximum wait for a session in ms; default 5,000. */
@@ -74,8 +74,9 @@ const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
 
 /**
- * Opens an engine on a Postgres server that is not embedded. Throws an Error if the URL is invalid or, unless serving,
- * if the server is unreachable or its role unfit; when serving, StartProblem if the server is not admitted.
+ * Opens an engine on a Postgres server that is not embedded. Throws an Error if a URL is invalid. If the server is
+ * unreachable or its role unfit, throws an Error unless serving; when serving, StartProblem if the server is not
+ * admitted.
  */
 export async function openPostgres(
   config: PostgresConfig,
@@ -178,7 +179,7 @@ export async function openPostgres(
   return { engine, runner };
 }
 
-/** Parses the URL as `pg` does, for each of its hosts, including the files it names. @throws Error if that fails */
+/** Checks that `pg` can parse the URL, for each of its hosts, and read the files that it names. @throws Error if not */
 function checkUrl(url: string): void {
   for (const host of upstreamOf(url).urls) new PostgresClient({ connectionString: host });
 }
@@ -243,7 +244,12 @@ class FirstSession {
     return this.#report;
   }
 
-  /** Connects once or, when serving, until it succeeds. @throws StartProblem; the errors of `look`, unless serving */
+  /**
+   * Connects once or, when serving, until it succeeds. When serving, resolves after `START_MS` at the latest and keeps
+   * trying.
+   *
+   * @throws StartProblem; the errors of `look`, unless serving
+   */
   async begin(serving: ServingOptions | null): Promise<void> {
     let starts = true;
     const had = this.#try(serving).catch((error: unknown) => {
@@ -282,7 +288,7 @@ export interface Survey {
   close(): void;
 }
 
-/** The survey ends if the server does not answer for this long, in ms. */
+/** Time in ms without an answer after which the survey's session is closed. */
 const SILENCE_MS = 60_000;
 
 /** Connects as the role in the URL without checking its rights. Throws the error of `pg` if that fails. */

@@ -16,7 +16,10 @@ export interface ForeignTables {
   readonly warnings: readonly string[];
 }
 
-/** Query for the foreign servers that have tables. `timed`: `connect_timeout` is set; null unless postgres_fdw. */
+/**
+ * Query for the foreign servers that have tables. `timed` is true if `connect_timeout` is set, false if not, and null
+ * if the server does not use postgres_fdw.
+ */
 const SERVERS = `
   select s.srvname::text as name,
          case when w.fdwhandler::pg_catalog.regproc::text ~ '(^|\\.)postgres_fdw_handler$'
@@ -58,8 +61,8 @@ export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
 }
 
 /**
- * Settings that make foreign partitions join and aggregate remotely. They are off by default in Postgres because they
- * slow down planning, which matters little compared with network traffic.
+ * Settings that let foreign partitions be joined and aggregated remotely. They are off by default in Postgres because
+ * they slow down planning, which matters little compared with network traffic.
  */
 export const PARTITIONWISE =
   '; SET enable_partitionwise_join TO on; SET enable_partitionwise_aggregate TO on';

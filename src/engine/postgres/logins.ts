@@ -67,7 +67,7 @@ export class CurrentLogins {
       .then(
         (next) => this.#take(next),
         (error: unknown) => {
-          // If there was a URL, the server's refusal is more informative for the operator than this error.
+          // Used only if there is no URL; otherwise the server's refusal is more informative for the operator.
           this.#fault = messageOf(error);
         },
       )

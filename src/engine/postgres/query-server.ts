@@ -26,7 +26,7 @@ const IDLE_IN_TRANSACTION_MS = 30_000;
 /** Maximum number of requests that wait for a session, in each pool. */
 export const MAX_WAITING = 10_000;
 
-/** Opens a session in its governed state. */
+/** Opens a session in its governed state, and returns it with the report on its role. */
 export type ConnectGoverned = (
   limits: Timeouts,
   mode?: PlanMode,
@@ -37,7 +37,7 @@ export function timeoutsOf(statementMs: number): Timeouts {
 }
 
 /**
- * Creates the query sessions of one server. They are opened when they are first needed.
+ * Creates the pool and the shared sessions for queries on one server. Sessions are opened when they are first needed.
  *
  * @param standby name of the standby; null for the primary
  */
@@ -65,7 +65,7 @@ export function poolsOf({ pool, lanes, standby }: QueryServer): readonly EngineP
 }
 
 /**
- * Opens a governed session. INVARIANT: the role is inspected on every connection, since its rights may have grown.
+ * Opens a governed session. INVARIANT: the role is inspected on every connection, since it may have gained rights.
  *
  * @param check runs before anything else on the connection, and rejects if the connection must not be used
  */

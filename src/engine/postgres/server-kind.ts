@@ -9,7 +9,7 @@ interface ServerKindNotes {
   readonly name: string;
   /** Syntax forms that the server lacks (by its documentation) or answers wrongly; refused before sending (E0528). */
   readonly missing: ReadonlySet<SqlForm>;
-  /** Syntax forms that the server itself refuses in some queries which read several nodes (E0531). */
+  /** Syntax forms that the server itself refuses in some queries over several nodes (E0531). */
   readonly partly: ReadonlySet<SqlForm>;
   /** True if this gateway's tests run on it. */
   readonly tested: boolean;
@@ -244,7 +244,7 @@ const REFUSALS: ReadonlyMap<string, ShardRefusal> = new Map([
 /** `unsupported aggregate function NAME`: safe to match, since NAME is a function that occurs in the statement. */
 const UNSUPPORTED_AGGREGATE = /^unsupported aggregate function \w+$/;
 
-/** Constant messages with another SQLSTATE: of Citus' planner, or about SQL that Citus wrote for its workers. */
+/** Constant messages with other SQLSTATEs, of Citus's planner or about SQL that Citus generated for its workers. */
 const OTHER_SQLSTATES: ReadonlyMap<string, readonly [sqlstate: string, ShardRefusal]> = new Map([
   ['a column definition list is required for functions returning "record"', ['42601', COLUMNLESS]],
   ['argument of TABLESAMPLE must be type real, not type text', ['42804', SAMPLE]],

@@ -6,8 +6,8 @@ const DATA_ROW = 0x44;
 const HEAD = 7;
 
 /**
- * Reads a run of whole DataRow messages without copying: `next` moves to a row, `value` to each of its values. All
- * values of a row must be read or skipped before moving to the next row.
+ * Reads a run of whole DataRow messages without copying: `next` moves to the next row, `value` to the row's next value.
+ * All values of a row must be read or skipped before moving to the next row.
  */
 export class DataRowReader {
   readonly source: Buffer;
@@ -73,7 +73,7 @@ export function* eachDataRow(messages: Uint8Array): Generator<Buffer> {
   while (rows.next()) yield rows.source.subarray(rows.rowStart, rows.skip());
 }
 
-/** Decodes the values of one DataRow message in text format; null for NULL. */
+/** Decodes the values of one DataRow message in text format; NULL becomes null. */
 export function textValuesOf(dataRow: Uint8Array): (string | null)[] {
   const row = new DataRowReader(dataRow);
   const values: (string | null)[] = [];
@@ -125,7 +125,10 @@ export function describedColumns(body: Buffer): DescribedColumn[] {
   });
 }
 
-/** Types whose values have the same bytes as `text` (or `text[]`, `varbit`) in both formats, by OID. */
+/**
+ * Types whose values have the same bytes as `text` or `varbit` in both formats, and the arrays of these types, which
+ * differ only in the element OID of the binary format. By OID.
+ */
 const SAME_BYTES: ReadonlyMap<number, number> = new Map([
   [19, 25], // name
   [1042, 25], // bpchar

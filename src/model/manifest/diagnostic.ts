@@ -20,7 +20,7 @@ export interface Diagnostic {
   readonly severity: DiagnosticSeverity;
   readonly file: string;
   readonly range: TextRange;
-  /** True if `path` points outside this text, because a fragment makes another part invalid. */
+  /** True if `path` refers to a part outside this text, which the fragment in this text makes invalid. */
   readonly elsewhere?: true;
   /** JSON Pointer into the document; empty for the document as a whole. */
   readonly path: string;
@@ -85,7 +85,7 @@ function formatOne(d: Diagnostic, line: string | undefined): string {
   return out.join('\n');
 }
 
-/** The line, and below it the carets. Tabs are repeated in the second line, to align the caret with its character. */
+/** Returns the line and a line of carets below `range`. Tabs are copied to the second line, to align the carets. */
 function marked(range: TextRange, line: string): readonly string[] {
   const { column } = range.start;
   const from = column > LONGEST_SHOWN_LINE / 2 ? column - LONGEST_SHOWN_LINE / 2 : 0;
@@ -151,7 +151,7 @@ export const CODES = Object.freeze({
 
 /** "perhaps you meant …", or null if no candidate is similar. */
 export function suggestion(name: string, candidates: Iterable<string>): string | null {
-  // A manifest may contain a text of any length where a name is expected.
+  // Truncated before the search: a manifest may contain a text of any length where a name is expected.
   const near = nearest(name.slice(0, LONGEST_NAME), candidates);
   return near === null ? null : `perhaps you meant \`${near}\``;
 }

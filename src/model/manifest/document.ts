@@ -104,7 +104,7 @@ interface RelationshipDocument {
   readonly kind: 'many_to_one' | 'one_to_one';
 }
 
-/** One column such as `order.customer_id`; a list if the key has several columns. */
+/** One column such as `order.customer_id`; a list of columns if the key has several. */
 export type EndDocument = string | readonly string[];
 
 export interface BridgeDocument {

@@ -99,7 +99,7 @@ export function compileFrom(source: YamlSource, document: unknown): Manifest {
   return compiled.manifest;
 }
 
-/** Published objects, and the manifest that results from them. */
+/** Published objects, and the manifest compiled from the manifest file and these objects. */
 export interface Publishable {
   readonly objects: FragmentDocument;
   readonly manifest: Manifest;
@@ -127,7 +127,7 @@ export function parsePublishable(
   return locateIn(source, () => layerOver(source, base, withPublished(base, objects, fragment)));
 }
 
-/** Compiles objects that have been compiled before, possibly over a different file. */
+/** Compiles published objects again, over a manifest file that may have changed since they were first compiled. */
 export function compilePublishable(base: ManifestDocument, objects: FragmentDocument): Publishable {
   return layerOver(parseSource('{}', 'published'), base, objects);
 }
@@ -196,8 +196,8 @@ function serverOf(facet: unknown): string | null {
 }
 
 /**
- * True for system tables of the database and for the gateway's own tables: stores hold texts before redaction, and
- * rollups hold all rows.
+ * True for tables that may not be published: system tables of the database and the gateway's own tables (stores hold
+ * texts before redaction, and rollups hold all rows).
  */
 function isOwn(table: string): boolean {
   const schema = table.split('.', 1)[0] ?? '';
@@ -213,7 +213,7 @@ function membersOf(value: unknown): ReadonlyMap<string, unknown> {
   return new Map(isObject(value) ? Object.entries(value) : []);
 }
 
-/** Truncates a name for an error message, because it comes from the sender. */
+/** Truncates a name from a fragment for an error message, since it may have any length. */
 function shown(name: string): string {
   return name.slice(0, 200);
 }

@@ -27,7 +27,7 @@ export interface Manifest {
   readonly rollups: ReadonlyMap<string, RollupFacts>;
   readonly facets: ReadonlyMap<string, Facet>;
   readonly lexicon: ReadonlyMap<string, GlossaryTerm>;
-  /** Deprecated members by `section.name`, with the reason. */
+  /** Reasons for the deprecation of members, by `section.name`. */
   readonly deprecated: ReadonlyMap<string, string>;
   /** The document from which the manifest was compiled, for authoring. */
   readonly document: ManifestDocument;
@@ -84,7 +84,7 @@ export interface CacheRule {
   readonly schema: string;
   readonly table: string;
   readonly maxAgeMs: number;
-  /** Column whose maximum changes whenever the table does; null if there is none. */
+  /** Column whose maximum value changes with every change of the table; null if none is declared. */
   readonly watermark: string | null;
   /** True if the database announces changes by `notify osl_data`. */
   readonly notify: boolean;
@@ -158,20 +158,20 @@ export interface Facet {
   readonly embedding: FacetEmbedding;
   readonly versions: ReadonlyMap<string, DeclaredFacetVersion>;
   readonly maxTopK: number;
-  /** Language for word search; null if the manifest states none. */
+  /** Language for word search; null if the manifest does not declare one. */
   readonly language: Language | null;
   readonly approximate: boolean;
-  /** Rows whose labelled values are redacted: all of the tenant's, or those with the document's key or linked to it. */
+  /** Rows whose labelled values are redacted: all of the tenant's rows, or the rows related to the document's key. */
   readonly dictionary: 'tenant' | 'key';
   /** Labelled values that are ordinary words and are not redacted. */
   readonly exceptions: readonly string[];
   /** Default labels for CLASSIFY and TAG, as declared; empty if there are none. */
   readonly labels: readonly unknown[];
-  /** Rerankers to which its passages may be sent, the default one first. */
+  /** Rerankers to which the facet's passages may be sent; the first is the default. */
   readonly rerankers: readonly string[];
   /** Attributes of the entity that are derived from this facet's text. */
   readonly derived: readonly DerivedAttributeSettings[];
-  /** The same facet with the lexical model and its own stores, for hybrid retrieval; null if it is not hybrid. */
+  /** The lexical leg of a hybrid facet: this facet with the lexical model and its own stores; null if not hybrid. */
   readonly lexicalLeg: Facet | null;
   /** For a lexical leg, the name of its facet; otherwise null. A leg's own name has a dot, unlike declared names. */
   readonly legOf: string | null;
@@ -193,8 +193,8 @@ export interface RerankerSettings {
   readonly name: string;
   readonly protocol: RerankProtocol;
   /**
-   * Environment variable with its URL. If it needs an API key, that is in the variable of the same name with the
-   * suffix `_KEY`.
+   * Environment variable that holds the URL of the model server. An API key, if needed, is in the variable of the same
+   * name with the suffix `_KEY`.
    */
   readonly urlEnv: string;
   readonly model: string;

@@ -21,7 +21,7 @@ export function nameFrom(text: string): string {
 
 const CHARACTERS = '\\p{L}\\p{M}\\p{N}_';
 
-/** Pattern for names in the semantic model: words of letters, digits and underscores, with single blanks between. */
+/** Pattern for names in the semantic model: words of letters, digits and underscores, separated by single spaces. */
 export const MODEL_NAME = `(?!__)[\\p{L}_][${CHARACTERS}]*(?: [${CHARACTERS}]+)*`;
 
 /** JSON Schema pattern for names in the semantic model, of at most 63 characters. */
@@ -46,8 +46,8 @@ function utf8Length(text: string): number {
 const FOREIGN = new RegExp(`[^${CHARACTERS} ]`, 'gu');
 
 /**
- * Turns `text` into a name in the model: NFC, truncated to 63 bytes, with underscores for invalid characters and for
- * leading, trailing and repeated blanks. Adds the prefix `t_` if the first character cannot begin a name.
+ * Turns `text` into a name in the model: NFC, truncated to 63 bytes, with underscores in place of invalid characters
+ * and of leading, trailing and repeated spaces. Adds the prefix `t_` if the first character cannot begin a name.
  */
 export function modelNameFrom(text: string): string {
   const plain = text

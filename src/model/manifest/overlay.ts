@@ -4,8 +4,8 @@ import { CODES, type UnplacedDiagnostic } from './diagnostic.js';
 import type { ConnectorDocument, ManifestDocument, NamedMembers, TableColumnDocument } from './document.js';
 
 /**
- * Published objects, as a layer over the manifest file. A published member replaces the file's member of the same
- * name. A published table contains only columns that the file does not declare: what the file declares for a connector
+ * Published objects, as a layer over the manifest file. A published member replaces the file's member of the same name.
+ * A published table contains only columns that the file does not declare, since the file's declarations for a connector
  * cannot be overridden.
  */
 export interface Overlay {
@@ -94,14 +94,14 @@ export function memberAt(document: FragmentDocument | ManifestDocument, path: st
   return section === undefined ? undefined : membersIn(document, section)[path.slice(at + 1)];
 }
 
-/** Returns the fingerprints of the file's members that `objects` replaces; null for an object that replaces none. */
+/** Returns the fingerprints of the file's members that `objects` replace; null for an object that the file lacks. */
 export function fingerprintsOf(base: ManifestDocument, objects: FragmentDocument): Overlay['over'] {
   return plain(pathsIn(objects).map((path) => [path, fingerprint(memberAt(base, path))])) as Overlay['over'];
 }
 
 /**
- * Returns the conflicts between file and overlay, as sentences for the operator: members that changed in the file since
- * a publication replaced them, unless both are now equal; columns declared in both with different types or labels.
+ * Returns the conflicts between file and overlay, as sentences for the operator: members that changed in the file after
+ * a publication replaced them, unless both are now equal; and columns declared in both with different types or labels.
  */
 export function conflictsBetween(base: ManifestDocument, { objects, over }: Overlay): readonly string[] {
   const members = pathsIn(objects).flatMap((path) => {
@@ -112,7 +112,7 @@ export function conflictsBetween(base: ManifestDocument, { objects, over }: Over
   return [...members, ...otherColumns(base, objects).map((c) => `column ${c} is declared otherwise there`)];
 }
 
-/** Columns of `fragment` that the file declares with a different type or label, as `connector.schema.table.column`. */
+/** Returns the columns of `fragment` whose type or label differs from the file, as `connector.schema.table.column`. */
 export function otherColumns(base: ManifestDocument, fragment: FragmentDocument): readonly string[] {
   return Object.entries(fragment.connectors ?? {}).flatMap(([connector, { tables }]) =>
     Object.entries(tables ?? {}).flatMap(([table, { columns }]) => {
@@ -205,7 +205,7 @@ function same(a: unknown, b: unknown): boolean {
   return a !== undefined && JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Returns the hash of a member, 64 hex digits; null if undefined. The order of names matters, as in a version. */
+/** Returns the SHA-256 hash of a member in hex; null if it is undefined. The order of names affects the hash. */
 function fingerprint(member: unknown): string | null {
   return member === undefined ? null : createHash('sha256').update(JSON.stringify(member)).digest('hex');
 }
@@ -223,7 +223,7 @@ export type FragmentDocument = Partial<Omit<ManifestDocument, 'connectors'>> & {
 
 const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
 
-/** Errors in a fragment's outermost structure; the rest is checked in the combined manifest. */
+/** Returns the errors in a fragment's outermost structure; the rest is checked in the combined manifest. */
 export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] {
   if (isObject(value)) return [];
   const hint = 'for example `entities: {…}`';
@@ -231,9 +231,9 @@ export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] 
 }
 
 /**
- * Returns `base` with the members of `fragment`. An entity, a metric or a table replaces the entire one of the same
- * name; others are kept. Members of the wrong shape are taken from the fragment, so that the schema check refuses
- * them.
+ * Returns `base` with the members of `fragment`. An entity, a metric or a table in the fragment replaces the one of the
+ * same name as a whole; all others are kept. Members of the wrong shape are taken from the fragment, so that the schema
+ * check refuses them.
  */
 export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
   const given = isObject(fragment) ? fragment : {};
@@ -262,7 +262,7 @@ function connectors(base: ManifestDocument, given: PlainDocument): PlainDocument
 
 type PlainDocument = Record<string, unknown>;
 
-/** Merges the members of both; those of `over` win. The result has no prototype, like documents. */
+/** Merges two objects; if both have a member, that of `over` wins. The result has no prototype, like documents. */
 function join(under: PlainDocument, over: PlainDocument): PlainDocument {
   return Object.assign(Object.create(null), under, over) as PlainDocument;
 }

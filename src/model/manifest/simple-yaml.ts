@@ -111,7 +111,7 @@ class Reader {
     return members;
   }
 
-  /** Returns the key at `start`; null unless a colon follows it, and after the colon a blank or the end of the line. */
+  /** Returns the key at `start`; null unless it is followed by a colon and then a space or the end of the line. */
   #keyAt(start: number): string | null {
     const key = KEY.exec(this.#line.slice(start, start + LONGEST_KEY + 1))?.[0];
     if (key === undefined || key.length > LONGEST_KEY || WORD_OF_YAML.test(key)) return null;
@@ -120,7 +120,7 @@ class Reader {
     return end + 1 === this.#line.length || this.#line.charCodeAt(end + 1) === SPACE ? key : null;
   }
 
-  /** Reads the value of a key at `indent`: the rest of the line from `start` on, or the block below. */
+  /** Reads the value of a key indented by `indent`: the rest of the line from `start` on, or the block below. */
   #value(start: number, indent: number): unknown {
     let at = start;
     while (this.#line.charCodeAt(at) === SPACE) at++;
@@ -132,7 +132,7 @@ class Reader {
 
   /**
    * Reads a scalar or flow collection that extends to the end of the line. If the next line is indented more deeply,
-   * the value continues there and is not simple.
+   * the value continues there, and the text is outside the supported subset of YAML.
    */
   #scalarLine(start: number, indent: number): unknown {
     const inline = new Inline(this.#line, start);
@@ -259,7 +259,7 @@ class Inline {
     return members;
   }
 
-  /** Reads items between commas, up to `close`. */
+  /** Reads the items of a flow collection, separated by commas, up to the character code `close`. */
   #members(close: number, read: () => void): void {
     this.#at++;
     this.#spaces();

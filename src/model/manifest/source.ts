@@ -54,7 +54,7 @@ export function parseSource(text: string, file: string): YamlSource {
   return source;
 }
 
-/** Runs `compile`; marks diagnostics that lie outside `source` as `elsewhere`. */
+/** Runs `compile`. Diagnostics about parts that `source` does not contain are marked as `elsewhere`. */
 export function locateIn<T>(source: YamlSource, compile: () => T): T {
   try {
     return compile();
@@ -113,7 +113,7 @@ function parseParts(text: string, file: string): ParsedFile {
   const lines = new LineIndex(text);
   let document: Document.Parsed;
   try {
-    // `uniqueKeys` would compare every pair of keys; `plainValue` finds repeated keys instead.
+    // `uniqueKeys` would compare every pair of keys, which is slow; `plainValue` finds repeated keys instead.
     document = parseDocument(text, {
       prettyErrors: false,
       uniqueKeys: false,
@@ -332,8 +332,8 @@ function contentStart(text: string, start: number, end: number): number {
 }
 
 /**
- * Returns the first position at or after `from` that corresponds to `wanted`; `from` if none does. A line break may
- * correspond to a blank and vice versa.
+ * Returns the first position at or after `from` whose character corresponds to `wanted`; `from` if there is none. A
+ * line break may correspond to a space and vice versa.
  */
 function matching(text: string, from: number, end: number, wanted: string): number {
   for (let at = from; at < end; at++) {
@@ -343,7 +343,7 @@ function matching(text: string, from: number, end: number, wanted: string): numb
   return from;
 }
 
-/** Returns the last position of the white space that folding reduced to one blank; `at` if nothing was folded. */
+/** Returns the last position of the white space that folding reduced to one space; `at` if nothing was folded. */
 function lastBlank(text: string, at: number, end: number, wanted: string): number {
   if (wanted !== ' ' || text.charAt(at) === ' ') return at;
   let last = at;

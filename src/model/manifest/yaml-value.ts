@@ -12,7 +12,7 @@ import {
 import { CODES, type Path, type UnplacedDiagnostic } from './diagnostic.js';
 
 const DEEPEST = 32;
-/** Maximum number of nodes that aliases may repeat. A "YAML bomb" of ten nested lists would need 10⁹. */
+/** Maximum number of nodes that aliases may repeat. Ten nested lists, a "YAML bomb", would repeat about 10⁹ nodes. */
 const MOST_ALIASED = 100_000;
 
 interface YamlWalk {

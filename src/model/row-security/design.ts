@@ -14,7 +14,7 @@ import type { Connector } from '../manifest/index.js';
 
 /**
  * Translates a row filter of the policy to SQL that is true if the filter holds for every subject in the chain. The SQL
- * function `granted` checks separately that each subject has the attributes.
+ * function `granted` checks separately that each subject has the attributes that the filter uses.
  */
 function filterSql(filter: Expr): string {
   const conjuncts = filter.kind === 'and' ? filter.args : [filter];
@@ -48,7 +48,7 @@ function shared(expr: Expr): string {
   return predicateSql(expr, (m) => matchSql(m, 'null::int4'));
 }
 
-/** SQL that tests the filter for each subject, up to the longest chain that a token may have. */
+/** SQL that tests the filter for each subject in the chain, written out for the longest chain that a token may have. */
 function unrolled(expr: Expr): string {
   let sql = '';
   for (let i = MAX_CHAIN - 1; i >= 0; i--) {
@@ -70,7 +70,7 @@ const FORMAT = 1;
 
 /** Row security of one database, derived from the policy in force. */
 export interface RowSecurityDesign {
-  /** Equal versions allow the same rows and columns for the same rights. Signed rights include the version. */
+  /** Equal versions grant the same rows and columns to the same rights. Signed rights include the version. */
   readonly version: string;
   readonly role: string;
   /** Tables by `schema.table`. */
@@ -84,7 +84,7 @@ export interface GuardedTable {
   readonly table: string;
   /** SQL predicate on the table's columns and the session's rights. */
   readonly rows: string;
-  /** Columns that at least one grant needs, sorted. The role may read only these. */
+  /** Columns that at least one grant needs, sorted. The governed role may read only these columns. */
   readonly columns: readonly string[];
 }
 
@@ -192,7 +192,7 @@ function columnsOfRoles(
   return found;
 }
 
-/** Returns the keys that facets use for the entity. They must be readable: a passage is shown only if its entity is. */
+/** Returns the keys that facets use for the entity. They must be readable: passages require a visible entity row. */
 function keysForFacets(relation: Relation, catalog: Catalog): readonly string[] {
   const keys = [...catalog.facets.values()]
     .filter((f) => f.entity === relation.name)
@@ -220,7 +220,7 @@ interface GuardFunction {
   readonly parameters: string;
   readonly returns: string;
   readonly body: string;
-  /** True if the governed role may call the function, because its policies do. */
+  /** True if the governed role may call the function, because its row security policies call it. */
   readonly open: boolean;
 }
 

@@ -12,7 +12,7 @@ import type { Manifest } from '../manifest/index.js';
 const RIGHTS_MS = 900_000;
 const BLOCK_BYTES = 64;
 
-/** Derives the key that signs rights for one connector. Its holder can impersonate any caller, but only there. */
+/** Derives the key that signs rights for one connector. Its holder can impersonate any caller there, but only there. */
 export function rightsKey(secret: Uint8Array, connector: string): Buffer {
   return createHmac('sha256', secret).update(`osl row security\0${connector}`).digest();
 }

@@ -4,11 +4,11 @@ import type { SystemEngine } from '../../engine/index.js';
 import { FUNCTIONS, functionSql, type GuardedTable, type RowSecurityDesign, SCHEMA } from './design.js';
 import { padsOf } from './rights.js';
 
-/** Our policy on a table, and the second policy that leaves the access of all other roles unchanged. */
+/** Names of our policy on a table, and of the second policy, which leaves the access of all other roles unchanged. */
 export const ROWS_POLICY = 'osl_rows';
 export const OTHERS_POLICY = 'osl_others';
 
-/** First word of the comment on a policy: `osl <version> <digest>`. */
+/** First word of the comment that we store on a policy: `osl <version> <digest>`. */
 export const COMMENT = 'osl';
 
 /**
@@ -137,7 +137,7 @@ begin
 end`);
 }
 
-/** Stores a digest of each of our policies, as printed, in the policy's comment, to detect later alterations. */
+/** Stores a digest of each of our policies, as Postgres prints it, in the policy's comment, to detect alterations. */
 function commentSql(version: string): string {
   return block(`
 declare

@@ -13,8 +13,8 @@ export interface RowSecurityStatus {
 }
 
 /**
- * Compares the installed row security with `design`, connected as the governed role. Reads no rows. Throws
- * UpstreamFailure.
+ * Compares the installed row security with `design`, connected as the governed role. Reads no rows.
+ * @throws UpstreamFailure
  */
 export function rowSecurityStatus(
   door: SystemEngine,
@@ -154,7 +154,7 @@ function policyFaults(
   if (altered.length > 0) return altered;
   if (ours.some((p) => p.comment !== `${COMMENT} ${version}`))
     return [`the policy on ${name} is of another version of policy.yaml`];
-  // Other permissive policies add rows if ours is permissive. If ours is restrictive, it removes those rows.
+  // If our policy is permissive, other permissive policies add rows. If ours is restrictive, it removes such rows.
   const beside = policies.filter((p) => p.applies && p.permissive && !ours.includes(p));
   return rows.permissive
     ? beside.map((p) => `policy ${p.name} of ${name} shows the governed role more rows than ours does`)
@@ -168,7 +168,7 @@ function closedFaults(relation: InstalledRelation | undefined): readonly string[
     : [`${relation.name}.${column} may be read, though no grant reaches the table`];
 }
 
-/** Reports roles that the governed role can become: our policies do not restrict it while it acts as another role. */
+/** Reports roles that the governed role can switch to: our policies do not apply while it acts as another role. */
 async function membershipFaults(tx: SystemQueries, design: RowSecurityDesign): Promise<readonly string[]> {
   const rows = await tx.query(
     sql`select distinct r.rolname as name
@@ -203,7 +203,7 @@ async function functionFaults(tx: SystemQueries): Promise<readonly string[]> {
   });
 }
 
-/** Checks that the database accepts rights signed here: same key, same version. */
+/** Checks that the database accepts rights signed by this process, with the same key and version. */
 async function rightsFaults(
   tx: SystemQueries,
   { version }: RowSecurityDesign,

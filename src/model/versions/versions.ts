@@ -14,16 +14,16 @@ export class PublishedDamaged extends Error {
 }
 
 /**
- * Published versions in one directory: `versions/<id>.json`, and `head`, which names the newest. A version is on disk
- * before `head` names it, and `head` is replaced atomically, so after a crash either the old or the new version is
- * published.
+ * Stores published versions in one directory: `versions/<id>.json`, and `head`, which names the newest version. A
+ * version is on disk before `head` names it, and `head` is replaced atomically, so after a crash either the old or the
+ * new version is published.
  */
 export class VersionStore {
   readonly #dir: string;
   /** Versions, oldest first. */
   readonly #history: VersionSummary[];
   #head: Version | null;
-  /** True if a failed write left it unknown which version `head` names; nothing more is then published. */
+  /** True if, after a failed write, it is unknown which version `head` names; no more versions are then published. */
   #broken = false;
 
   private constructor(dir: string, history: VersionSummary[], head: Version | null) {
@@ -64,7 +64,7 @@ export class VersionStore {
     return found.id === this.#head?.id ? this.#head : versionIn(this.#dir, found.id);
   }
 
-  /** Returns a version in the history, with the bytes of its file. @throws PublishedDamaged */
+  /** Returns a version in the history with its file's bytes. @throws PublishedDamaged if it is missing or altered */
   async sealed(number: number): Promise<SharedVersion> {
     const { id, parent } = this.#history[number - 1] ?? { id: '', parent: null };
     const bytes = isVersionId(id) ? await bytesOf(fileOf(this.#dir, id)) : null;
@@ -140,7 +140,7 @@ interface SharedVersion {
  * Writes versions that another gateway has published, oldest first, and makes the last one the head. Processes that
  * have the directory open see them after `renew`.
  *
- * @throws PublishedDamaged if the bytes do not match the name; nothing is then published
+ * @throws PublishedDamaged if the bytes of a version do not match its id, number or parent; the head is then unchanged
  */
 export async function writeVersions(dir: string, versions: readonly SharedVersion[]): Promise<void> {
   await mkdir(join(dir, VERSIONS), { recursive: true, mode: 0o700 });
@@ -182,15 +182,15 @@ function damaged(dir: string, what: string): PublishedDamaged {
 }
 
 /**
- * A published state, with its author and origin. It is written once and never changed. Its id is the hash of its
- * bytes, and it names its predecessor.
+ * A published state, with its author and origin. It is written once and never changed. Its id is the hash of the bytes
+ * of its file, and `parent` names the previous version.
  */
 export interface Version extends Overlay {
   /** SHA-256 of the bytes of its file, in hex. */
   readonly id: string;
   /** Sequence number, starting at 1. */
   readonly number: number;
-  /** Id of its predecessor; null for the first. */
+  /** Id of the previous version; null for the first. */
   readonly parent: string | null;
   /** Time of publication: RFC 3339, in UTC. */
   readonly at: string;
@@ -201,11 +201,11 @@ export interface Version extends Overlay {
   readonly draft: string | null;
   /** Number of the version that a rollback restores; 0 stands for the manifest file alone. Null for other actions. */
   readonly restores: number | null;
-  /** Versions of the manifest file, and of the manifest and policy that were served with it. */
+  /** Versions of the manifest file (`base`), and of the manifest and policy that were served with this version. */
   readonly base: string;
   readonly manifest: string;
   readonly policy: string;
-  /** Changes to the manifest and to access, as shown to the author. */
+  /** Changes to the manifest, and to the roles' access, as shown to the author. */
   readonly changes: readonly ManifestChange[];
   readonly access: readonly RoleChange[];
 }
@@ -263,8 +263,8 @@ export interface PublicationStore {
    */
   share(sealed: VersionFile): Promise<'shared' | 'outdated' | 'unavailable'>;
   /**
-   * Replaces the served model; running queries keep the old one. Resolves once lineage has been notified; never
-   * rejects.
+   * Replaces the served model; running queries keep the old one. Resolves once the change has been passed to lineage;
+   * never rejects.
    */
   serve(model: ServedModel): Promise<void>;
 }
@@ -306,7 +306,7 @@ export interface StoredDraft {
   readonly at: string;
   readonly author: { readonly subject: string; readonly chain: readonly string[] };
   readonly text: string;
-  /** True if it was sent as YAML, so that positions in it are meaningful to the author. */
+  /** True if the draft was sent as YAML, so that its author can use positions in `text`. */
   readonly placed: boolean;
   /** Latest validation; null if it failed or if the draft was never validated. */
   readonly validated: Validation | null;

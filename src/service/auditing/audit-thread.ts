@@ -24,14 +24,14 @@ import {
 interface Head {
   readonly name: string;
   readonly steps: AsyncGenerator<SearchStep, void, void>;
-  /** The newest record that has not been returned yet. */
+  /** The newest matching record of the chain that has been read but not returned yet; null if there is none. */
   next: { readonly seq: number; readonly record: AuditRecord } | null;
-  /** Seq limit: records with this seq or a higher one have been returned or do not match. */
+  /** Sequence number; all records of the chain from this one on have been returned or do not match. */
   before: number;
   ended: boolean;
 }
 
-/** Finds the newest matching records of all chains, merged by time. */
+/** Finds the newest matching records of all chains, sorted by time, newest first. Stops after `ms`. */
 async function newestOfChains(
   chains: readonly ChainPlace[],
   filter: AuditFilter,

@@ -38,7 +38,7 @@ interface RecordsFound {
 
 /** Time limit of a search in ms, after which it returns a partial page. */
 const SEARCH_MS = 3_000;
-/** Deadline of the thread in ms; longer, because it reads whole segments between checks of `SEARCH_MS`. */
+/** Deadline in ms for the thread's reply. Longer, since the thread checks `SEARCH_MS` only between whole segments. */
 const SEARCH_DEADLINE_MS = 30_000;
 const PROVE_DEADLINE_MS = 120_000;
 const IDLE_MS = 60_000;
@@ -48,7 +48,7 @@ type ReaderSettings = Pick<Settings, 'dataDir' | 'audit'>;
 
 /**
  * Searches all chains of this server's log in a thread, one request at a time, round robin between subjects. Each
- * access is durably recorded first. The caller must check authorization.
+ * access is durably recorded before it begins. The caller must check authorization.
  */
 export class AuditReader {
   readonly #settings: ReaderSettings;
@@ -287,7 +287,7 @@ interface NamedSource {
   readonly source: LogSource;
 }
 
-/** Opens the chains of a log, in files or a table, for `work`. */
+/** Calls `work` with the chains of a log, in files or in a table. A table's session is closed when `work` ends. */
 export async function withChains<T>(
   place: LogPlace,
   work: (chains: readonly NamedSource[]) => Promise<T>,

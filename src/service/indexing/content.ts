@@ -49,7 +49,7 @@ import { placesOf, type Share, WHOLE } from '../share.js';
 import { IndexTimes, type SystemReads } from '../system-reads.js';
 import { reranking } from './reranking.js';
 
-/** Models used for content. */
+/** Models and limits that the content plane uses. */
 export interface ContentSettings {
   readonly embeddings: EmbedderSettings['endpoint'];
   /** Chat model for decoder operators; null means that these operators are refused. */
@@ -68,7 +68,7 @@ export interface ChatSettings extends ChatEndpoint {
 const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
 const DEFAULT_CHAT_CONCURRENCY = 4;
 
-/** Lifetime of a store check, in ms. */
+/** Time in ms for which a successful check of a store is reused. */
 const TRUST_MS = 5_000;
 
 /** Maximum query length, in UTF-16 code units, for languages with slower tokenization. */
@@ -87,7 +87,7 @@ function embedderKey({ embeddingModel, embedding }: Facet): string {
   return JSON.stringify([embeddingModel, embedding]);
 }
 
-/** Returns the content plane, which reads the stores in the facets' databases and runs text operators. */
+/** Returns the content plane, which searches the facets' stores in their databases and runs text operators. */
 export function contentPlane(
   manifest: () => Manifest,
   reads: SystemReads,
@@ -98,7 +98,7 @@ export function contentPlane(
   const encoders = new EncoderThread();
   const { share = WHOLE } = settings;
   const decoding = settings.chat === null ? null : decodingBy(settings.chat, share, dataDir, log);
-  decoding?.catch(() => undefined); // reported to the query that needs it
+  decoding?.catch(() => undefined); // the error is reported to the query that needs the model
   if (settings.chat !== null) import('ajv').catch(() => undefined); // preloaded: it would delay the first EXTRACT
   const embedders = new Map<string, Promise<Embedder>>();
   // Query vectors, by embedder and text.
@@ -247,14 +247,14 @@ export function contentPlane(
   });
 }
 
-/** Converts the index `value.of`, which counts non-empty texts only, to an index in all texts. */
+/** Converts the index `value.of` among the non-empty texts to the index of the same text among all texts. */
 function placed(value: unknown, places: readonly number[]): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value) || value.of === null)
     return value ?? null;
   return { ...value, of: places[Number(value.of)] ?? null };
 }
 
-/** Converts a failure to read a store to the error for the caller; logs it with the variable to set. */
+/** Converts a failure to read a store to the error for the caller. Logs the environment variable to check. */
 function storeFault(error: unknown, facet: Facet, { connectors }: Manifest, log: ServiceLog): unknown {
   const connector = connectors.get(facet.connector);
   if (connector === undefined) return error;
@@ -389,7 +389,7 @@ async function decoderColumn(
   };
 }
 
-/** Part of a query's timeout that is reserved for its statement. */
+/** Part of a query's timeout, in ms, that is reserved for its statement. */
 function reserveOf(timeoutMs: number): number {
   return Math.min(5_000, timeoutMs / 5);
 }

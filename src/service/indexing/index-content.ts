@@ -101,7 +101,7 @@ export async function contentStanding(
   return standings;
 }
 
-/** Returns the named facets, or all facets if `names` is empty, including their legs. @throws StartProblem */
+/** Returns the named facets, or all if `names` is empty, and the lexical legs of hybrid ones. @throws StartProblem */
 function facetsNamed(manifest: Manifest, names: readonly string[]): readonly Facet[] {
   const unknown = names.find((n) => !manifest.facets.has(n));
   if (unknown !== undefined) {
@@ -172,7 +172,7 @@ export class IndexSignals {
     }
   }
 
-  /** Returns the facets notified since the last call; waits at most `ms` if none were. `''` means all facets. */
+  /** Returns the facets notified since the last call; waits up to `ms` for the first one. `''` means all facets. */
   async next(ms: number, signal: AbortSignal): Promise<readonly string[]> {
     if (this.#heard.size === 0 && !signal.aborted) {
       const due = new AbortController();

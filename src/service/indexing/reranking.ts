@@ -12,7 +12,7 @@ import { placesOf, type Share } from '../share.js';
 /** Number of retries; small, because a client is waiting. */
 const RETRIES = 2;
 
-/** Provides the manifest's rerankers. Each is opened once and reopened when its declaration changes. */
+/** Provides the manifest's rerankers. Each is opened at its first use and opened again when its declaration changes. */
 export function reranking(
   manifest: () => Manifest,
   share: Share,

@@ -49,7 +49,7 @@ for i, key in ipairs(KEYS) do
 end
 return found`;
 
-/** Arguments of each set: its window in ms, its maximum, the number of members, the members. */
+/** Arguments for each set: its window in ms, its maximum size, the number of members to add, and the members. */
 const ADD_ENTITIES = `
 local at, refused, fresh = 1, 0, {}
 for i, key in ipairs(KEYS) do

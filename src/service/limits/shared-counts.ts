@@ -39,8 +39,8 @@ const START_MS = 3_000;
 const MAX_KEYS = 100_000;
 
 /**
- * Rate limits counted in a store shared by several processes. While it does not answer, each process enforces its own
- * share: the limit divided by the last known number of processes.
+ * Rate limits counted in a store shared by several processes. While the store does not answer, each process grants
+ * leases from its own share: the limit divided by the last known number of processes.
  */
 export class SharedCounts {
   readonly #store: CountStore;
@@ -54,7 +54,7 @@ export class SharedCounts {
   #failing = false;
   #heard = false;
   #saying = false;
-  /** Unused part of this process's own share in the current window, by key. */
+  /** Unused part of this process's own share in the current window, by hashed key. */
   readonly #own = new Map<string, Lease>();
 
   private constructor(store: CountStore, { tenant, log }: SharedCountsOptions) {
@@ -105,7 +105,7 @@ export class SharedCounts {
     return this.#inTime(() => this.#store.add(keyed));
   }
 
-  /** A share per process would be wrong: sets of several processes may overlap. @throws QueryError E5038 */
+  /** Adds to sets, without a fallback to a share per process, since sets may overlap. @throws QueryError E5038 */
   async #addEntities(additions: readonly SetAddition[]): Promise<SetResult> {
     const keyed = additions.map((addition) => ({ ...addition, key: this.#keyOf(addition.key) }));
     try {
@@ -177,7 +177,7 @@ export class SharedCounts {
     }
   }
 
-  /** Logs only when the store starts to fail or answers again. */
+  /** Logs only when the store stops answering and when it answers again. */
   #tell(error: unknown): void {
     const failing = error !== null;
     if (failing === this.#failing) return;
@@ -198,7 +198,7 @@ export class SharedCounts {
   }
 }
 
-/** A batch of leased quota; 0 means that nothing is left until the window ends. */
+/** A batch of leased quota. If `tokens` is 0, nothing is left until the window ends. */
 export interface Portion {
   readonly tokens: number;
   readonly endsInMs: number;
@@ -206,9 +206,9 @@ export interface Portion {
 
 /** A store of counts by hashed key. Methods reject if it does not answer in time. */
 export interface CountStore {
-  /** Leases part of the unused rest of `most` in the one-second window of `key`, which starts at its first use. */
+  /** Leases part of what is left of `most` in the one-second window of `key`, which starts when `key` is first used. */
   lease(key: string, most: number): Promise<Portion>;
-  /** Adds to counts and returns their new values in order. */
+  /** Adds to counts and returns their new values, in the order of `charges`. */
   add(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
   /** Adds to sets as `EntitySets.add` does. */
   addEntities(additions: readonly SetAddition[]): Promise<SetResult>;

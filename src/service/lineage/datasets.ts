@@ -13,7 +13,7 @@ import {
 } from 'osl-compiler';
 import { everythingIn, type Facet, type Manifest } from '../../model/manifest/index.js';
 
-/** An object of the semantic graph as a dataset, with its column lineage. Plain data. */
+/** An object of the semantic graph as a dataset, with its column lineage. Plain data, since a thread receives it. */
 export interface DatasetDescription {
   /** `osl.entities.<name>`, `osl.facets.<name>` or `osl.metrics.<name>`. */
   readonly name: string;
@@ -65,7 +65,7 @@ export function datasetsOf(
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Returns a fingerprint of a dataset. Versions are not part of it, so it changes only when the description does. */
+/** Returns a fingerprint of a dataset. It does not include versions, so it changes only when the description does. */
 export function datasetFingerprint(dataset: DatasetDescription): string {
   return createHash('sha256').update(JSON.stringify(dataset)).digest('base64url').slice(0, 22);
 }
@@ -162,7 +162,7 @@ function upstream(
   return { namespace, name, field, transformations: [as] };
 }
 
-/** Describes a metric. Its inputs are those of its plan under full access. */
+/** Describes a metric as a dataset. Its inputs are those of the metric's plan under full access. */
 function metricDataset(name: string, manifest: Manifest, namespace: string): DatasetDescription {
   const { description = null } = manifest.catalog.metrics.get(name) ?? {};
   const request = {

@@ -22,11 +22,11 @@ import type { Manifest } from '../../model/manifest/index.js';
 /** Describes a statement to receivers using only declared names, nothing that its caller wrote. */
 export interface PlanDescription {
   readonly form: string;
-  /** The names of objects as in the audit log. */
+  /** The names of objects as in the audit log; only the first 200 if `columns` is null. */
   readonly objects: readonly string[];
-  /** `<entity>.<column>` for each masked column in use. */
+  /** `<entity>.<column>` for each masked column in use; only the first 200 if `columns` is null. */
   readonly masked: readonly string[];
-  /** The columns; null if the description would exceed `LONGEST` with them. */
+  /** The columns of the result; null if the description would exceed `LONGEST` with them. */
   readonly columns: {
     readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
     readonly rows: readonly Influence[];
@@ -91,8 +91,8 @@ function describePlan(plan: GovernedPlan): PlanDescription {
 }
 
 /**
- * Returns the output names. Aliases are chosen by the caller and may be sensitive, so only declared names are used, or
- * else names such as `c3`.
+ * Returns the output names for receivers. Aliases are chosen by the caller and may be sensitive, so a name is kept only
+ * if it is declared, and otherwise replaced by a name such as `c3`.
  */
 function namesOf(plan: GovernedPlan): readonly string[] {
   const taken = new Set<string>();
@@ -110,12 +110,12 @@ const PLACE = /^c\d+$/;
 /** The action of audit events that describe a plan. */
 export const PLAN_EVENT = 'lineage.plan';
 
-/** Number of descriptions remembered per segment; beyond it, some are written again. */
+/** Number of descriptions remembered per segment. Beyond it, some descriptions are written more than once. */
 const MOST_KNOWN = 2_000;
 
 /**
- * Writes plan descriptions to the audit log, each once per segment, with the first decision that needs it, so that both
- * are durable or neither. A reader that starts two segments before a decision finds its description.
+ * Writes plan descriptions to the audit log. Each is written once per segment, with the first decision that needs it,
+ * so that both are durable or neither. A reader that starts two segments before a decision finds its description.
  */
 export class PlanRecorder {
   readonly #audit: AuditLog;
@@ -132,8 +132,8 @@ export class PlanRecorder {
   }
 
   /**
-   * Returns the fingerprint of `plan`; its decision must be written in the same turn of the event loop. Null on
-   * failure, in which case receivers miss an event but the caller is answered.
+   * Returns the fingerprint of `plan`. The decision must be written in the same turn of the event loop. On failure,
+   * returns null: receivers then miss an event, but the caller still gets the answer.
    */
   note(plan: GovernedPlan, requestId: string): string | null {
     try {

@@ -107,8 +107,8 @@ export class Emitter {
   }
 
   /**
-   * Creates events for datasets that have changed since the last announcement; they are on disk when this resolves.
-   * Idempotent per version.
+   * Creates events for datasets that have changed since the last announcement. The events are on disk when this
+   * resolves. Has no effect if `version` was the last one announced.
    */
   announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
     return this.#announcing.run(() => this.#announce(version, datasets));
@@ -169,7 +169,7 @@ export class Emitter {
     for await (const stored of readFrames(auditDir, reading)) {
       this.#windows.add(stored, stored.seq >= from);
       if (stored.seq >= from) this.#cursor = { writer, seq: stored.seq + 1, segment: stored.segment };
-      // Backpressure: if the outbox cannot be written, reading pauses.
+      // Backpressure: while the outbox cannot be written, this waits, and no more records are read.
       if (this.#windows.full || this.#windows.spanMs >= windowMs) await this.#closeWindow();
       if (signal.aborted) break;
     }
@@ -181,7 +181,7 @@ export class Emitter {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.#clock.sleep(pollMs, signal);
-      // Without runs, a window is closed too, so that the cursor is saved.
+      // A window without runs is closed too, so that the cursor is saved.
       const since = this.#windows.startedAt ?? this.#writtenAt;
       if (this.#clock.now() - since >= windowMs) await this.#closeWindow();
       await handleReplayRequests(dir, async ({ id, endpoint }) => {
@@ -235,8 +235,8 @@ export class Emitter {
 }
 
 /**
- * Returns the position to continue from. If the audit log is a different one, it is read from its beginning. If the log
- * ends before the cursor, its end was lost in a crash and had not been acknowledged.
+ * Returns the position to continue from, normally the cursor. Another audit log is read from its beginning. If the log
+ * ends before the cursor, reading continues at its end: its last records, not yet acknowledged, were lost in a crash.
  */
 function placeIn(cursor: AuditLogPosition | null, end: AuditLogPosition, warn: Warn): AuditLogPosition {
   if (cursor === null) return end;

@@ -17,7 +17,7 @@ import type { AuditLogPosition } from './outbox/state.js';
 export interface Lineage {
   /** Returns the fingerprint of a plan about to run, for its audit records; null on failure. */
   note(plan: GovernedPlan, requestId: string): string | null;
-  /** Announces the datasets of the served manifest; its events are on disk when this resolves. Never rejects. */
+  /** Announces the datasets of the served manifest. Resolves when their events are on disk or a failure is logged. */
   announce(manifest: Manifest): Promise<void>;
   follow(served: () => Manifest): void;
   /** Returns the latest figures, which may be a second out of date; null before the thread's first report. */
@@ -35,10 +35,10 @@ export interface LineageOptions {
   readonly end: AuditLogPosition;
   /** The audit log to which plan descriptions are written; null for an ended chain, which gets no new records. */
   readonly audit: AuditLog | null;
-  /** True for the one process that announces datasets. */
+  /** True for the one process of a data directory that announces datasets. */
   readonly announces: boolean;
   readonly log: ServiceLog;
-  /** The URL of a connector's database; null if it is embedded. */
+  /** The URL of a connector's database; null if the database is embedded or its URL is not known. */
   readonly urlOf: (connector: string) => string | null;
   /** Polling interval for the audit log in ms; default 500. */
   readonly pollMs?: number;
@@ -254,7 +254,7 @@ export type FromThread =
   | { readonly kind: 'ready' }
   /** The thread cannot start. */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Announced events are on disk, or `fault` says why not. */
+  /** The announced events are on disk, or `fault` is the reason why they are not. */
   | { readonly kind: 'announced'; readonly ticket: number; readonly fault: string | null }
   | { readonly kind: 'warning'; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly kind: 'stats'; readonly stats: EmitterStats };

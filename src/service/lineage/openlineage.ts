@@ -105,7 +105,7 @@ function inputObjects({ outputs, rows }: LineageColumns): readonly string[] {
   return [...outputs.flatMap((o) => o.inputs), ...rows].map((i) => i.object);
 }
 
-/** Describes the result as a transient dataset with column lineage. */
+/** Describes a statement's result as a transient dataset with column lineage. */
 function answer(plan: string, { outputs, rows }: LineageColumns, voice: Voice): object {
   return {
     namespace: voice.namespace,
@@ -212,7 +212,7 @@ function datasetEventOf(name: string, time: string, voice: Voice, facets: object
   };
 }
 
-/** Id of a dataset event. Includes the time, since a version that is served again is announced again. */
+/** Returns the id of a dataset event. It includes the time, since a version that is served again is announced again. */
 function datasetId(name: string, manifest: string, time: string, voice: Voice): string {
   return `dataset_${uuidOf(voice.namespace, name, manifest, time)}`;
 }

@@ -18,13 +18,13 @@ export interface AuditLeaf {
 
 type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
 
-/** The runs of one statement in a window that used the same manifest and policy and ended in the same way. */
+/** The runs of one statement in a window, for one manifest version, one policy version and one kind of end. */
 export interface StatementRuns {
   readonly end: RunEnd;
   readonly plan: string;
   readonly manifest: string | null;
   readonly policy: string | null;
-  /** The plan's description; null if its log segment is gone. */
+  /** The plan's description; null if it is missing, for example because its log segment has been deleted. */
   readonly description: PlanDescription | null;
   readonly objects: readonly string[];
   readonly form: string | null;
@@ -51,7 +51,7 @@ const MOST_DESCRIPTIONS = 5_000;
 
 const PLAN_MARK = Buffer.from('"plan":"');
 
-/** Counts runs by statement, using the audit log's outcome records: every allowed decision has one. */
+/** Counts runs by statement. It uses the outcome records of the audit log, since every allowed decision has one. */
 export class Windows {
   readonly #descriptions = new LRUCache<string, PlanDescription>({ max: MOST_DESCRIPTIONS });
   #runs = new Map<string, MutableRuns>();
@@ -71,7 +71,7 @@ export class Windows {
     return this.#runs.size >= MOST_STATEMENTS;
   }
 
-  /** @param counts false to collect only descriptions, since these runs have already been counted */
+  /** @param counts false to collect only descriptions, because the runs up to this position have been counted */
   add({ segment, seq, frame }: StoredFrame, counts: boolean): void {
     // A cheap pre-filter, since most records have no plan.
     if (!frame.record.includes(PLAN_MARK)) return;

@@ -10,7 +10,7 @@ export interface OtlpSettings {
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string;
-  /** Sampling ratio, from 0 to 1, for requests without a trace; others follow their caller's decision. */
+  /** Sampling ratio, from 0 to 1, for requests without a trace; other requests follow their caller's decision. */
   readonly ratio: number;
   readonly metricsMs: number;
   readonly spansMs: number;
@@ -41,7 +41,7 @@ export class Collector {
     return this.#resource;
   }
 
-  /** Returns false if delivery failed; only the first failure and the recovery are logged. */
+  /** Posts `body`; false if delivery failed. Only the first of consecutive failures and the recovery are logged. */
   async send(path: '/v1/traces' | '/v1/metrics', body: object): Promise<boolean> {
     const why = await this.#post(path, body);
     if (why !== null && !this.#failing)
@@ -98,7 +98,7 @@ interface MetricSample {
   readonly metricName?: string;
 }
 
-/** Exports metrics at an interval; the returned function stops that after a final export. */
+/** Exports metrics at an interval. The returned function stops the interval and waits for a last export. */
 export function exportMetrics(
   collector: Collector,
   everyMs: number,
@@ -173,7 +173,7 @@ function attributesOf(labels: MetricSample['labels']): readonly object[] {
   return Object.entries(labels).map(([key, value]) => attribute(key, String(value)));
 }
 
-/** Converts buckets: Prometheus' are cumulative, OTLP's are not. */
+/** Converts histograms: Prometheus buckets are cumulative, OTLP buckets are not. */
 function histogramPoints(values: readonly MetricSample[], since: string, now: string): readonly object[] {
   const series = new Map<
     string,
@@ -299,7 +299,7 @@ function fingerprintOf(request: EndedRequest): readonly object[] {
   return statement === null ? [] : [attribute('osl.fingerprint', statement.fingerprint)];
 }
 
-/** Places the stages in time: the first three are consecutive; then `record` and `answer` start together. */
+/** Returns child spans for the stages: the first three are consecutive, then `record` and `answer` start together. */
 function stagesOf(
   stages: ReadonlyMap<RequestStage, number>,
   { traceId, spanId }: Parent,
@@ -344,7 +344,7 @@ function traceOf(text: string): Trace | null {
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** Derives the span id from the request id, so that it can be computed from a record of the request. */
+/** Returns the end of the request id as the span id, so that the span of a recorded request can be found. */
 function spanIdOf(requestId: string): string {
   return requestId.replaceAll('-', '').slice(-16);
 }

@@ -24,7 +24,7 @@ export function openObserving(
   return { observing: new RequestObserver(log, slowQuestionMs, spans), close: () => inTime(spans.close()) };
 }
 
-/** Exports metrics to the collector, if configured; returns a function that stops it. */
+/** Exports metrics to the collector, if one is configured. Returns a function that stops the export. */
 export function openMetricExport(
   { otlp }: Pick<ObservingSettings, 'otlp'>,
   log: ServiceLog,

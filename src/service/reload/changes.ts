@@ -35,7 +35,7 @@ import {
 /** Ways to change the served model: a reload, a new policy, or versions from other processes. */
 export interface ModelChanges {
   /**
-   * Reloads the manifest, policy, keys, credentials and `more`, either all or none.
+   * Reloads the manifest, policy, keys, credentials and `more`. If any of them cannot be loaded, none is replaced.
    *
    * @throws ManifestProblems, StartProblem and errors of `more`
    */
@@ -59,7 +59,7 @@ interface ChangingParts extends EventParts {
   announce(): Promise<void>;
 }
 
-/** Starts following changes made by others; `close` stops it. */
+/** Starts following the control database and the policy file; `close` stops that. */
 export function startChanges(
   parts: ChangingParts,
   seat: ProcessFiles,
@@ -158,7 +158,7 @@ function enginePart(name: string, engine: OpenEngine, serving: CurrentModel, set
   };
 }
 
-/** Lineage receivers are read only at startup. */
+/** Returns a part that only reports a changed lineage file, since lineage receivers are read only at startup. */
 function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
   if (lineageFile === null) return [];
   const before = readText(lineageFile, 'lineage file');
@@ -179,7 +179,7 @@ export type ModelChange =
   | { readonly kind: 'reload'; readonly brokenSince?: number }
   /** A version published by another process. */
   | { readonly kind: 'version' }
-  /** A policy, and versions from other gateways. `same` keeps the current policy. */
+  /** The newest policy, and versions published by other gateways. `same` keeps the current policy. */
   | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
 
 const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
@@ -231,7 +231,7 @@ async function composed(
   return { manifest: next, snapshot: await inTurns(steps) };
 }
 
-/** Dependencies for applying a policy, and versions of other gateways, without a reload. */
+/** Dependencies for applying a policy, or versions published by other gateways, without a reload. */
 interface PolicyParts {
   readonly policyFile: string;
   readonly versions: VersionStore;
@@ -307,7 +307,7 @@ async function modelOver(
   return { model: served.over({ manifest, snapshot }, head), policy: snapshot.version };
 }
 
-/** Recompiles the current policy against another manifest. */
+/** Compiles the current policy for another manifest. */
 function policyAgain({ snapshot }: ServedModel, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
   if (snapshot === null) throw new TypeError('no policy serves');
   return inTurns(compileSnapshotInSteps(snapshot.document, catalog, tenant));

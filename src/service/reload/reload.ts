@@ -25,7 +25,7 @@ export interface ReloadResult {
   readonly kept: readonly string[];
 }
 
-/** Prepares all parts before any is applied; returns a function that applies them. */
+/** Prepares all parts before any of them is applied. Returns a function that applies all of them. */
 async function prepareAll(parts: readonly ReloadPart[]): Promise<() => ReloadResult> {
   const steps: ReloadStep[] = [];
   for (const part of parts) steps.push(await part.prepare());
@@ -36,7 +36,7 @@ async function prepareAll(parts: readonly ReloadPart[]): Promise<() => ReloadRes
   };
 }
 
-/** A prepared change, which either all processes of a server apply or none. */
+/** A prepared change, which is applied by all processes of a server or by none. */
 export interface PreparedChange {
   take(): Promise<ReloadResult>;
   drop(): Promise<void>;

@@ -20,7 +20,7 @@ export function loadSettings(read: ReadSetting) {
   return Object.freeze({
     addressSessions: read('OSL_ADDRESS_SESSIONS'),
     spoolBytes: read('OSL_SPOOL_MIB'),
-    /** Memory for the large rows of answers in progress. */
+    /** Memory for the large rows of answers that are being sent. */
     answers: answersOf(
       read('OSL_ANSWER_MEMORY_MIB') ??
         Math.max(1, Math.floor(Math.min(usableMemory() / 4 / MIB, MOST_ANSWERS_MIB))) * MIB,
@@ -32,13 +32,13 @@ export function loadSettings(read: ReadSetting) {
   });
 }
 
-/** Bounds of the memory limit of an embedded database, which needs about 100 MiB and supports at most 2 GiB. */
+/** Bounds of the memory limit of an embedded database in bytes. It needs about 100 MiB and supports at most 2 GiB. */
 const LEAST_EMBEDDED = 256 * MIB;
 const MOST_EMBEDDED = 2_048 * MIB;
 
 /** Maximum default of OSL_ANSWER_MEMORY_MIB, reached by processes with at least four times as much memory. */
 const MOST_ANSWERS_MIB = 1_024;
-/** Minimum answer memory, in rows of maximum size: a subject may use half of it, and some readers copy a row. */
+/** Minimum answer memory, in rows of maximum size: a subject may use only half of it, and some readers copy a row. */
 const LEAST_ROWS = 8;
 
 /** Raises `bytes` if necessary, so that `LEAST_ROWS` rows of maximum size fit. */
@@ -80,8 +80,8 @@ export function controlSettings(read: ReadSetting): ControlSettings | null {
 }
 
 /**
- * The database URL in `variable`, or the file named by `…_FILE`; null if neither is set. A URL in the environment is
- * checked here, a URL in a file when it is used.
+ * Returns the place of a database: the URL in `variable`, or the file named by `…_FILE`; null if neither is set. A URL
+ * in the environment is checked here, a URL in a file when it is used.
  *
  * @throws StartProblem
  */
@@ -107,7 +107,7 @@ export interface AuditSink {
   readonly table: { readonly place: ControlPlace; readonly variable: string | undefined } | null;
 }
 
-/** Returns a reader for the database URL, whose file may change; null for segment files. */
+/** Returns a function that reads the database URL, whose file may change; null if the log is kept in segment files. */
 export function sinkUrl({ table }: AuditSink): (() => string) | null {
   return table === null ? null : () => controlUrl(table.place, table.variable);
 }
@@ -201,9 +201,9 @@ export interface CertificateFiles {
 
 /** Authorities that sign certificates of clients. */
 export interface ClientAuthorities {
-  /** The PEM file with their certificates. */
+  /** The PEM file with the authorities' certificates. */
   readonly caFile: string;
-  /** The PEM file with their revocation lists; null if none are checked. */
+  /** The PEM file with the authorities' revocation lists; null if revocation is not checked. */
   readonly crlFile: string | null;
   /** True if clients without a certificate are refused. */
   readonly demanded: boolean;

@@ -7,13 +7,13 @@ interface SettingType<T> {
   readonly takes: string;
   /** True if the text holds several values, separated by commas. */
   readonly isList: boolean;
-  /** True if the text may hold a secret: no message quotes it. */
+  /** True if the text may hold a secret, so that no message may quote it. */
   readonly isSecret: boolean;
   /** The only words accepted, for completion; empty if the type is not a list of words. */
   readonly words: readonly string[];
   /**
    * @param folder base for relative paths
-   * @param refuse called with the part of the text that is not acceptable
+   * @param refuse reports the part of the text that is not acceptable, by throwing
    */
   parse(text: string, folder: string, refuse: (part: string) => never): T;
 }
@@ -109,7 +109,7 @@ export function flag(word: string): SettingType<boolean> {
   return typeOf(`\`${word}\``, (text) => text === word);
 }
 
-/** Accepts `word`, or a value of `type`. */
+/** A setting that accepts `word` or a value of `type`. */
 export function wordOr<const W extends string, T>(word: W, type: SettingType<T>): SettingType<W | T> {
   return typeOf(`${word} or ${type.takes}`, (text, folder, refuse) =>
     text === word ? word : type.parse(text, folder, refuse),

@@ -326,7 +326,7 @@ const ADMIN_LISTENER_ONLY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Adds the routes behind the console's admin pages to the REST listener, without listing them in the public document.
+ * Returns the routes behind the console's admin pages, for the REST listener. The public document does not list them.
  */
 export function adminBesideRest(parts: () => OperatingParts & InsightParts & ShadowParts): MoreRoutes {
   const methods = new Map([...ADMIN_METHODS].filter(([path]) => !ADMIN_LISTENER_ONLY.has(path)));

@@ -142,7 +142,7 @@ export function minutesQuestion(given: Parameters): MinutesQuestion {
 
 export const LIMITS_PARAMETERS = ['subject', 'chain', 'task'] as const;
 
-/** Parses a question about limits: those of `chain`, or of `subject` acting for itself. @throws QueryError E0511 */
+/** Parses a request for the limits of `chain`, or of `subject` acting without a chain. @throws QueryError E0511 */
 export function limitsQuestion(given: Parameters): LimitsQuestion {
   const subject = textParameter(given, 'subject');
   const chain = listParameter(given, 'chain', MOST_CHAIN) ?? (subject === null ? [] : [subject]);

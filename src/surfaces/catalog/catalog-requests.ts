@@ -34,7 +34,7 @@ export interface CatalogDelivery {
   readonly signal: AbortSignal | null;
   readonly memory: MemoryShare;
   /**
-   * Applies setting changes and signals of the statement, after the decision is recorded.
+   * Applies the setting changes and session signals in a statement's reply, once its decision is recorded.
    * @throws CatalogFault, QueryError
    */
   apply(reply: BackendReply): Promise<void>;
@@ -118,7 +118,7 @@ interface CatalogOutcome {
   reply(): BackendReply;
 }
 
-/** @throws denials and internal errors at once; any other QueryError or CatalogFault is thrown by `reply` instead */
+/** @throws denials and internal errors at once; any other QueryError or CatalogFault is thrown later, by `reply` */
 async function outcomeOf(statement: () => Promise<BackendReply>): Promise<CatalogOutcome> {
   try {
     const reply = await statement();
@@ -271,7 +271,7 @@ export interface CatalogEngine {
 /** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
 const LONGEST_CACHED = 16_384;
 
-/** Cache of descriptions. If it serves several models, `model` is the signature of the statement's model. */
+/** Cache of statement descriptions. If it serves several models, `model` is the signature of the statement's model. */
 export class DescriptionCache {
   readonly #described: LRUCache<string, StatementDescription>;
 

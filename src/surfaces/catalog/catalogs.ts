@@ -18,8 +18,8 @@ export interface CatalogOptions {
   /** Statement timeout in ms. Default 5,000. */
   readonly statementMs?: number;
   /**
-   * Maximum time in ms to wait for the subject's turn and an engine, and again for a free slot to run the statement.
-   * Default 15,000.
+   * Maximum time in ms of each wait: for the subject's earlier statements, for an engine, and for a free slot to run
+   * the statement. The first may be longer if the engine is not ready yet. Default 15,000.
    */
   readonly waitMs?: number;
   /** Maximum number of statements running concurrently in all engines. Default: number of processors, at least two. */
@@ -48,14 +48,14 @@ export const MAX_ROWS = 100_000;
 const MAX_WAITING_PER_SUBJECT = 100;
 /** Maximum number of statements waiting for a processor; each already holds its engine. */
 const MAX_QUEUED = 10_000;
-/** Maximum catalog size: building one this large takes about 600 MiB, keeping it half of that. */
+/** Maximum catalog size: building such a catalog takes about 600 MiB of memory, keeping it takes half of that. */
 const MAX_ENTITIES = 25_000;
 const MAX_COLUMNS = 300_000;
 /** Number of columns above which catalogs are filled one at a time, since that takes memory and CPU time. */
 const LARGE_COLUMNS = 20_000;
 /**
- * Columns per place among the `maxEngines`: a catalog takes one place, and one more for each full multiple of this.
- * An entity counts as `COLUMNS_OF_ENTITY` additional columns.
+ * Columns per place among the `maxEngines`: a catalog takes one place, and another for every `COLUMNS_OF_PLACE`
+ * columns. An entity counts as `COLUMNS_OF_ENTITY` additional columns.
  */
 const COLUMNS_OF_PLACE = 80_000;
 const COLUMNS_OF_ENTITY = 12;
@@ -63,7 +63,7 @@ const COLUMNS_OF_ENTITY = 12;
 const LEAST_SPILL = 32;
 const MOST_SPILL = 160;
 const COLUMNS_OF_SPILLED_MIB = 600;
-/** Pause before building a failed catalog again; doubled after each failure. */
+/** Pause in ms before building a failed catalog again; doubled after each failure. */
 const FIRST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 600_000;
 const MAX_FAILURES = 1_000;
@@ -75,10 +75,10 @@ interface CatalogFailure {
 }
 
 /**
- * Catalogs of all callers: one engine per access signature, with LRU eviction.
+ * Catalogs of all callers: one engine for all callers with the same access signature, with LRU eviction.
  *
  * A subject runs one statement at a time, regardless of which engines its tokens lead to. It therefore has at most one
- * entry in each queue, so serving them in FIFO order is fair between subjects.
+ * entry in each queue, so serving the queues in FIFO order is fair between subjects.
  */
 export class Catalogs implements CatalogProvider {
   readonly maxRows: number;
@@ -302,7 +302,9 @@ export class Catalogs implements CatalogProvider {
     return failure;
   }
 
-  /** Shuts down the least recently used idle engine if it was last used before `latest` (ms since the epoch). */
+  /**
+   * Shuts down the idle engine that was used least recently, and before `latest` (epoch ms); false if there is none.
+   */
   #evict(latest = Number.POSITIVE_INFINITY): boolean {
     for (const [signature, instance] of this.#instances) {
       if (!instance.idle || instance.lastUsed > latest) continue;
@@ -341,7 +343,7 @@ export class Catalogs implements CatalogProvider {
   }
 }
 
-/** Limit of temporary files in MiB: enough to sort a list of all columns with the attributes that tools query. */
+/** Limit on temporary files in MiB: enough to sort a list of all columns with the attributes that tools query. */
 function tempFileMib({ columns }: CatalogModel): number {
   return Math.min(LEAST_SPILL + Math.ceil(columns / COLUMNS_OF_SPILLED_MIB), MOST_SPILL);
 }

@@ -97,8 +97,8 @@ function explainedQuery(node: Tree): unknown {
 const PLAIN_PARTS: ReadonlySet<string> = new Set(['targetList', 'limitOption', 'op']);
 
 /**
- * True for queries like `SELECT 1` with nothing but constants, optionally cast to a type of the model. The data lane
- * answers these faster.
+ * True for queries like `SELECT 1` that contain only constants, optionally cast to a type that the compiler knows. The
+ * compiler answers these faster than the catalog.
  */
 function isPlain(select: Tree): boolean {
   const targets = select['targetList'];
@@ -127,7 +127,7 @@ const CACHED = 2_000;
 const CACHED_LENGTH = 16_384;
 
 /**
- * Caches lanes by shape, so that texts that differ only in literals are parsed once.
+ * Caches the classifications ("lanes") of texts by shape, so that texts that differ only in literals are parsed once.
  *
  * INVARIANT: a lane shared by several texts was derived from a syntax tree, and `laneOf` never depends on the value of
  * a literal, only on names and on whether an expression is a constant.
@@ -207,7 +207,7 @@ const WRITES: ReadonlyMap<string, string> = new Map([
 const SYSTEM_SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema']);
 const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['retrieve', 'traverse']);
 
-/** Reports the kinds of relations in `node`, ignoring common table expressions in scope, and whether it writes. */
+/** Finds the kinds of relations that `node` reads, except common table expressions in scope, and whether it writes. */
 function referencesOf(node: Tree): References {
   const found: References = { system: false, data: false, writes: null };
   visit(node, null, found);

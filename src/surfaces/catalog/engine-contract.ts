@@ -6,7 +6,7 @@ export const OWNER_ROLE = 'osl';
 export const MODEL_ROLE = 'osl_model';
 /** Role that owns the replaced functions and can read only what they read. */
 export const SETTINGS_ROLE = 'osl_settings';
-/** Initial name of the caller's role, until the first caller arrives. */
+/** Name of the caller's role until the first caller arrives. */
 export const FIRST_CALLER = 'osl_caller';
 
 const TAKEN: ReadonlySet<string> = new Set([
@@ -45,8 +45,8 @@ export function literal(text: string): string {
 }
 
 /**
- * Server version reported by the catalog and ParameterStatus. The engine is Postgres 18, but clients that see version
- * 18 query columns that psql 15 and 17 then fail to find.
+ * Server version reported by the catalog and ParameterStatus. The engine is Postgres 18, but a client that sees a newer
+ * version uses features that the catalog, which is presented as in version 14, does not have.
  */
 export const CATALOG_VERSION = '14.18';
 

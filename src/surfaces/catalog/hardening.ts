@@ -21,8 +21,8 @@ const CLOSED_STABLE = `
   '|pg_listening_channels|pg_stat_get_backend_activity)$'`;
 
 /**
- * Grants EXECUTE on `set_config`, on IMMUTABLE functions, on STABLE ones except `CLOSED_STABLE`, and on VOLATILE ones
- * in `HARMLESS_VOLATILE`. Of the XML functions, only input and output are granted.
+ * Grants EXECUTE on `set_config`, on IMMUTABLE functions, on STABLE functions except `CLOSED_STABLE`, and on the
+ * VOLATILE functions in `HARMLESS_VOLATILE`. Of the XML functions, only input and output are granted.
  */
 function grantHarmless(): string {
   return `
@@ -45,8 +45,8 @@ function grantHarmless(): string {
 }
 
 /**
- * Settings whose real values may be shown because they reveal nothing about the host, in addition to those of the
- * session.
+ * Settings whose real values may be shown because they reveal nothing about the host. The session's own settings are
+ * shown too.
  */
 const OPEN_SETTINGS = `ARRAY[
   'array_nulls', 'backslash_quote', 'block_size', 'bytea_output', 'check_function_bodies', 'default_tablespace',
@@ -212,7 +212,7 @@ const SHOW_ALL_SETTINGS = `
   WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${OPEN_SETTINGS})
   $$`;
 
-/** The caller's own sessions, and views over them. An open transaction shows only the lock on its own virtual id. */
+/** The caller's own sessions, and views over them. In `pg_locks`, a transaction has only the lock on its virtual id. */
 const OWN_SESSIONS = `
   CREATE FUNCTION pg_catalog.osl_sessions(OUT pid integer, OUT application_name text, OUT backend_start timestamptz,
     OUT xact_start timestamptz, OUT query_start timestamptz, OUT state_change timestamptz, OUT state text,

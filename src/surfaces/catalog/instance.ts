@@ -31,7 +31,7 @@ export interface InstanceLimits {
 const MIB = 1_048_576;
 /** Memory size at which an engine is replaced, since WebAssembly memory never shrinks. */
 const RECYCLE_BYTES = 192 * MIB;
-/** Number of caller changes after which an engine is replaced: each leaves a dead row, and there is no vacuum. */
+/** Number of caller changes after which an engine is replaced: each leaves a dead row, and nothing is vacuumed. */
 const RECYCLE_SWITCHES = 5_000;
 const MAX_DESCRIBED = 500;
 const MAX_WAITING = 200;

@@ -67,7 +67,7 @@ export interface CatalogModel {
 
 const known = new WeakMap<Manifest, WeakMap<Access['relations'], Promise<CatalogModel>>>();
 
-/** Builds the catalog for an access, once for all callers with the same rights, yielding to other work. */
+/** Returns the catalog for an access, built once for all callers with the same rights, while yielding to other work. */
 export function modelOf(manifest: Manifest, access: Access): Promise<CatalogModel> {
   const models = known.get(manifest) ?? new WeakMap<Access['relations'], Promise<CatalogModel>>();
   known.set(manifest, models);
@@ -128,7 +128,7 @@ interface TableWithKeyTypes {
   readonly keyTypes: ReadonlyMap<string, string>;
 }
 
-/** Returns the table for a relation; null if it is not a table, such as a facet, or has nothing visible. */
+/** Returns the table for a relation; null for a facet or a relation of which the caller sees nothing. */
 function tableOf(
   relation: Relation,
   rights: RelationAccess,
@@ -181,8 +181,8 @@ function isShown(column: Column, rights: RelationAccess): boolean {
 }
 
 /**
- * Returns the model of a column, and the type by which foreign key columns are compared. NOT NULL only if the caller
- * sees the value unmasked in every visible row.
+ * Returns the model of a column, and the type by which foreign key columns are compared. The column is NOT NULL only if
+ * the caller sees its value unmasked in every visible row.
  */
 function columnModel(
   column: Column,

@@ -45,7 +45,7 @@ export interface CatalogHost {
 
 const MAX_DESCRIBED = 2_000;
 
-/** Catalogs whose engines run in another process, which also queues the statements. */
+/** Client of catalogs whose engines run in another process, which also queues the statements. */
 export class RemoteCatalogs implements CatalogProvider {
   readonly maxRows = MAX_ROWS;
   readonly #host: CatalogHost;
@@ -127,7 +127,7 @@ export class RemoteCatalogs implements CatalogProvider {
   }
 }
 
-/** Runs catalog statements for other processes, keyed by process and request id. */
+/** Runs catalog statements for other processes. A statement is identified by its process and request id. */
 export class CatalogServer {
   readonly #catalogs: Catalogs;
   readonly #running = new Map<string, AbortController>();

@@ -20,7 +20,10 @@ export interface HttpTls {
 export interface HttpListener {
   /** Creates a server for one address; called once per address. */
   begin(handler: RequestListener): Server;
-  /** Replaces the certificate for new connections. @throws Error if it is invalid */
+  /**
+   * Replaces the certificate and client authorities for new connections. If the authorities have changed, client
+   * certificates of open connections are no longer accepted. @throws Error if the certificate is invalid
+   */
   readonly secure: (tls: HttpTls) => void;
 }
 
@@ -29,8 +32,8 @@ const CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 72_000;
 
 /**
- * Listener with TLS if `tls` is given, otherwise plain HTTP. Times are in ms. `refused` closes connections that lack a
- * required client certificate.
+ * Returns a listener with TLS if `tls` is given, otherwise with plain HTTP. Times are in ms. `refused` closes
+ * connections that lack a required client certificate.
  */
 export function listenerOf(
   tls: HttpTls | null,
@@ -166,7 +169,7 @@ function isTlsFault(error: unknown): boolean {
   return code.startsWith('ERR_SSL_') || code === 'ERR_TLS_HANDSHAKE_TIMEOUT';
 }
 
-/** True if the client closed the connection, so that it cannot read a response. */
+/** True if the client closed the connection, so it cannot read a response. */
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }

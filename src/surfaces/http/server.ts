@@ -59,7 +59,7 @@ function addCors(app: FastifyInstance, origins: readonly string[]): void {
     }
     done();
   });
-  // Caches need `Vary` to separate responses by origin; streamed answers are never cached.
+  // Caches need `Vary` to separate responses by origin. Streamed answers bypass this hook, but they are never cached.
   app.addHook('onSend', (request, reply, payload, done) => {
     if (isShared(request.url)) {
       const others = reply.getHeader('vary');
@@ -123,11 +123,11 @@ export interface HttpServer {
   /** Starts listening; port 0 lets the system choose a port. Rejects if the address is in use. */
   listen(port: number, host: string): Promise<{ readonly port: number }>;
   /**
-   * Refuses new requests (503 E5032), waits `deadlineMs` for running ones, then aborts them. Resolves when every
-   * response has ended and its outcome is recorded.
+   * Refuses new requests (503 E5032), waits up to `deadlineMs` for running requests, then aborts them. Resolves when
+   * every response has ended and its outcome is recorded.
    */
   close(deadlineMs: number): Promise<void>;
-  /** Replaces the certificate for new connections; no effect without TLS. @throws Error if it is invalid */
+  /** Replaces certificates as `HttpListener.secure` does; no effect without TLS. @throws Error if one is invalid */
   secure(tls: HttpTls): void;
   figures(): Promise<MetricsJson>;
   readonly inflight: Inflight;
@@ -229,7 +229,7 @@ export async function listen(
   return { port: address.port };
 }
 
-/** Time allowed for sending the last responses before connections are closed. */
+/** Time in ms for sending the last responses before connections are closed. */
 const FAREWELL_MS = 100;
 
 export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs: number): Promise<void> {
@@ -249,9 +249,9 @@ export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs
 }
 
 /**
- * Registers `/health`, `/ready`, the routes below `/osl` and their OpenAPI document. They only translate: requests are
- * handled by `src/ask`, and errors come from the catalogue. The app must set each request's `call` and an error
- * handler.
+ * Registers `/health`, `/ready`, the routes below `/osl` and their OpenAPI document. The routes only translate:
+ * requests are handled by `src/ask`, and errors come from the catalogue. The app must set each request's `call` and an
+ * error handler.
  */
 async function restRoutes(
   app: FastifyInstance,
@@ -356,8 +356,8 @@ function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts): void
 }
 
 /**
- * Returns the call with break-glass access. It is returned unchanged outside of `/osl/` and `/mcp`, if there is no
- * policy, and if its token is missing or invalid, since the route then refuses it.
+ * Activates break-glass access and returns the call with it. The call is returned unchanged outside of `/osl/` and
+ * `/mcp`, without a policy, and if its token is missing or invalid, since the route then refuses it.
  */
 async function inEmergency(
   service: BreakGlassParts,

@@ -399,7 +399,7 @@ function withoutConnector({ surface, form, decision }: MeterLabels): Omit<MeterL
 type Labels = Readonly<Record<(typeof LABELS)[number], string>>;
 
 /**
- * Samples of one histogram. The registry modifies `labels`, but not `sharedLabels`, which all samples have in common.
+ * Returns the samples of one histogram. The registry modifies `labels`, but not `sharedLabels`, which is common to all.
  */
 function samplesOf({ counts, sumUs }: Durations, sharedLabels: Labels) {
   let below = 0;

@@ -4,7 +4,7 @@ import { problemOf } from '../rest/problem.js';
 
 /** Backend of the MCP tools: a remote server over HTTP, or this process. */
 export interface Engine {
-  /** Returns rows of up to `maxBytes` of JSON in total, and the trailer. @throws EngineRefusal */
+  /** Returns the rows that fit into `maxBytes` of JSON in total, and the trailer. @throws EngineRefusal */
   query(question: QueryJson, wanted: WantedAnswer, signal: AbortSignal): Promise<ToolAnswer>;
   explain(question: QueryJson, task: string | null, signal: AbortSignal): Promise<JsonDocument>;
   /**
@@ -23,7 +23,7 @@ export interface WantedAnswer {
   readonly receipt: boolean;
   /** The task named by the call; null: the task of the MCP message, if any. */
   readonly task: string | null;
-  /** The reason to request an approval with if the query needs one; null: the reason in the MCP message, if any. */
+  /** The reason for requesting an approval if the query needs one; null: the reason in the MCP message, if any. */
   readonly approvalReason: string | null;
 }
 
@@ -41,7 +41,7 @@ export interface JsonDocument {
   readonly requestId: string | null;
 }
 
-/** Thrown if the engine refuses a call or cannot be reached; converted to an MCP error result. */
+/** Thrown if the engine refuses a call or cannot be reached; becomes an error result of a tool or a protocol error. */
 export class EngineRefusal extends Error {
   /** HTTP status; null if there was no response. */
   readonly status: number | null;
@@ -85,8 +85,8 @@ export function objectIn(text: string): EngineFields | null {
 const MAX_LINE = 1_048_576;
 
 /**
- * Incremental reader of an NDJSON answer: keeps rows up to `maxBytes`, then the trailer from the last line. Further
- * rows are dropped; the trailer has the engine's row count.
+ * Incremental reader of an NDJSON answer. It keeps rows up to `maxBytes` in total and drops further rows; the last line
+ * is the trailer, which has the engine's row count.
  */
 export class AnswerReader {
   readonly #rows: unknown[] = [];

@@ -119,7 +119,7 @@ interface IndexedObject {
   readonly name: string;
 }
 
-/** Returns the objects on a page of the schema index; an empty list if there is no page. */
+/** Returns the objects on a page of the schema index; an empty list if the page could not be read. */
 function objectsIn(index: Readonly<Record<string, unknown>> | null): readonly IndexedObject[] {
   const objects = index?.['objects'];
   if (!Array.isArray(objects)) return [];

@@ -32,7 +32,7 @@ function resultOf(content: ResultHead & Readonly<Record<string, unknown>>): Call
   return { content: [{ type: 'text', text: JSON.stringify(content) }], structuredContent: { ...content } };
 }
 
-/** Error result with the engine's status and error envelope. A refusal never appears as an empty success. */
+/** Returns an error result with status and error envelope, so that a refusal never looks like an empty success. */
 async function refusedResult(error: unknown, exampleFor: ExampleFor): Promise<CallToolResult> {
   const refusal =
     error instanceof EngineRefusal
@@ -58,7 +58,7 @@ async function refusedResult(error: unknown, exampleFor: ExampleFor): Promise<Ca
 /** Error codes for faulty arguments: E0511 for malformed ones, E0513 for a mixture of query forms. */
 const ARGUMENT_FAULTS: ReadonlySet<unknown> = new Set(['E0511', 'E0513']);
 
-/** Returns the arguments of a correct example call, for a caller whose argument at `pointer` was wrong. */
+/** Returns the arguments of a correct call as an example, for a caller whose argument at `pointer` was wrong. */
 type ExampleFor = (pointer: string | null) => Promise<object>;
 
 export interface ToolOptions {
@@ -204,7 +204,7 @@ function mayAskReason({ envelope }: EngineRefusal, { mcpReq }: ServerContext): b
   return asks && inputResponses?.[REASON] === undefined;
 }
 
-/** Asks the client's user for the reason; the client then repeats the call with it. */
+/** Returns a result that asks the client's user for the reason; the client then repeats the call with it. */
 function reasonRequest({ message }: EngineRefusal) {
   return inputRequired({
     inputRequests: {
@@ -220,7 +220,7 @@ function reasonRequest({ message }: EngineRefusal) {
   });
 }
 
-/** Returns the reason given by the user when asked for it; null if the user gave none. */
+/** Returns the reason that the user gave when asked for it; null if there is none. */
 function reasonGiven({ mcpReq }: ServerContext): string | null {
   const reason = acceptedContent(mcpReq.inputResponses, REASON)?.[REASON];
   return typeof reason === 'string' ? reason : null;

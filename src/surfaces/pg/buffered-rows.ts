@@ -14,9 +14,9 @@ export const MAX_BUFFERED_BYTES = 64 * 1_048_576;
 /**
  * Rows of a running query, buffered for a client that fetches in batches.
  *
- * Buffers up to `MAX_BUFFERED_BYTES`, as long as memory for answers is available. Beyond that the query waits for its
- * client and keeps its upstream session. If it must not wait (the embedded engine has a single session), it fails once
- * its total size exceeds the limit, so that the result does not depend on the client's speed.
+ * Buffers up to `MAX_BUFFERED_BYTES`, as long as memory for answers is available. Beyond that, the query waits for its
+ * client and keeps its upstream session. A query that must not wait (the embedded engine has a single session) fails if
+ * memory is short or if its total size exceeds the limit, whatever the client's speed.
  */
 export class BufferedRows implements RowSink {
   readonly #mayPause: boolean;
@@ -90,8 +90,8 @@ export class BufferedRows implements RowSink {
   }
 
   /**
-   * Takes at most `max` rows (0: no maximum), and returns fewer if the buffer is full, a batch is complete or the rows
-   * have ended. `more` is false only at the end. Throws the query's failure.
+   * Takes at most `max` rows (0: no maximum). Returns fewer if the buffer is full, `MAX_ROWS_TAKEN` rows are taken or
+   * the rows have ended. `more` is false only at the end. Throws the query's failure.
    */
   async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
     const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;

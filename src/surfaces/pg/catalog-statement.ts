@@ -163,8 +163,8 @@ function translate<T>(records: SessionRecords, question: CatalogQuestion, run: (
 }
 
 /**
- * Makes an error of a session change an error of the catalog statement that requested it, recorded as that statement's
- * failure.
+ * Converts an error of a session change to an error of the catalog statement that requested the change, so that it is
+ * recorded as that statement's failure.
  */
 function asCatalogFault(cause: unknown): unknown {
   if (!(cause instanceof WireError)) return cause;

@@ -24,8 +24,8 @@ interface Channel {
 }
 
 /**
- * The channels on which a session listens, each for all rows of an entity that its caller may see. A channel is a
- * subscription at the shortest interval that the server allows.
+ * The channels on which a session listens. A channel reports changes to the rows of one entity that the caller may see:
+ * it is a subscription at the shortest interval that the server allows.
  */
 export class Channels {
   readonly #service: SubscriptionParts;

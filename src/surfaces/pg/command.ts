@@ -63,7 +63,7 @@ export function commandOf(node: StatementNode): Command | null {
 export const ENTITY_CHANNEL = 'osl.entities.';
 
 /**
- * Drivers send this when a connection returns to their pool; it is handled here to save a round trip to the catalog.
+ * Function that drivers call when a connection returns to their pool; handled here to save a round trip to the catalog.
  */
 export const UNLOCK_ALL = 'pg_advisory_unlock_all';
 

@@ -17,7 +17,7 @@ const RETURN = 0x0d;
 const BACKSLASH = 0x5c;
 const DOT = 0x2e;
 
-/** `COPY (query) TO STDOUT`: sends the rows of `inner` as CopyData, one message per row. @throws WireError */
+/** Returns `COPY (query) TO STDOUT`: it sends each row of `inner` as one CopyData message. @throws WireError */
 export function copyStatement(inner: WireStatement, options: CopyOptions): WireStatement {
   const columns = inner.columns ?? [];
   if (inner.parameterTypes.length > 0) throw error('42P02', 'COPY takes no parameters');

@@ -90,7 +90,7 @@ function declareStatement(
     open: ({ parameterFormats, parameters }) => ({
       fetch: async () => {
         state.block.requireUsable();
-        // Records the preparation of the query if that is still pending; otherwise records this command.
+        // Records the preparation of the query if that is still pending, otherwise this command.
         await (records.pending.record() ?? records.admit());
         const { inBlock } = state;
         if (!inBlock && !declaration.hold)

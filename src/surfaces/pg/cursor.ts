@@ -289,8 +289,8 @@ class ScrolledRows {
   }
 
   /**
-   * Returns the rows that the motion passes, in that order; for absolute and relative motions, only the row on which it
-   * ends.
+   * Returns the rows that the motion passes, in the order of the motion. For absolute and relative motions and a count
+   * of 0, returns only the row on which the motion ends.
    */
   async move({ direction, count }: Motion): Promise<readonly Uint8Array[]> {
     switch (direction) {

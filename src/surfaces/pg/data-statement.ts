@@ -16,7 +16,7 @@ import type { SessionParts } from './session-state.js';
 import { MESSAGE_LEVELS } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
-/** Prepared query on data. Every run is authorized again. */
+/** A prepared query on data, as opposed to catalog queries and session commands. Every run is authorized again. */
 export class DataStatement implements WireStatement {
   readonly question: PreparedQuestion;
   readonly parameterTypes: readonly number[];
@@ -78,7 +78,8 @@ export async function dataStatement(
     audible: (notices) => audible(settings, notices),
   };
   const native = prepared.engineKind === 'postgres';
-  // A snapshot has a single upstream session, which must not wait for a client that may be sending other statements.
+  // A query in a snapshot must not pause until its client reads: the snapshot has a single upstream session, which the
+  // client's other statements need.
   return new DataStatement(prepared, run, () => native && snapshotsOf(session) === null);
 }
 
@@ -105,7 +106,9 @@ export interface StatementRun {
   ask(delivery: ResultDelivery): Promise<QueryAnswer>;
   /** Runs `work` with a signal that is aborted when the session's statement is cancelled. */
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Like `cancellable`, but with the statement's own controller, which outlives `work`. */
+  /**
+   * Like `cancellable`, but cancellation aborts `stop`, which the caller can continue to use after `work` has ended.
+   */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
   readonly rights: SuspendedRowRights;
   memory(): MemoryShare;
@@ -198,7 +201,7 @@ export class DataPortal implements Portal {
         return whole;
       },
       (cause: unknown) => {
-        rows.end({ cause }); // thrown by the fetch that reaches it
+        rows.end({ cause }); // thrown by the fetch that reaches the end of the rows
         return null;
       },
     );
@@ -248,7 +251,7 @@ function endNotices({ errors, receipt, requestId }: QueryAnswer): readonly WireN
 
 const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
 
-/** Returns the notices about masks and other facts of a plan, which are sent with the first rows. */
+/** Returns the notices about a plan, such as its masked columns. They are sent at the end of the first fetch. */
 export function planNotices(plan: GovernedPlan): readonly WireNotice[] {
   const { maskedColumns, partialColumns } = plan;
   const others = noticesOf(plan);

@@ -45,7 +45,7 @@ export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startu
   readonly catalogs?: CatalogProvider | null;
   /** Maximum number of sessions per subject; further ones fail with 53300. Default 1,000. */
   readonly maxSubjectSessions?: number;
-  /** Maximum number of sessions per client address. Default 5,000. */
+  /** Maximum number of sessions per client IPv4 address or IPv6 /64 network. Default 5,000. */
   readonly maxAddressSessions?: number;
   readonly admits?: () => boolean;
   /** Counts open sessions to enforce the two limits above. Default: counts the sessions of this process only. */
@@ -117,7 +117,7 @@ function handlerOf(
   return {
     scram: (user) => {
       const { snapshot } = service.model();
-      // Users' login methods come from the policy; without one, do not ask for a password.
+      // The policy determines how users log in. Without a policy, refuse before asking for a password.
       if (snapshot === null) throw withoutPolicy();
       const account = snapshot.serviceAccounts.get(user);
       return account === undefined ? null : readScramVerifier(account.scram);

@@ -24,8 +24,8 @@ import { executeStatement, prepareCommand } from './sql-prepare.js';
 const QUESTION = /^\s*(?:select|with|values)\b/i;
 
 /**
- * Classifies and prepares a statement: query on data or catalog, session command, cursor statement, PREPARE, EXECUTE,
- * EXPLAIN or COPY. Returns null if the text contains no statement.
+ * Classifies and prepares a statement: a query on data or a catalog, a session command, a cursor statement, PREPARE,
+ * EXECUTE, EXPLAIN or COPY. Returns null if the text contains no statement.
  *
  * @throws WireError
  */

@@ -84,7 +84,10 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
   return { tag: 'SET' };
 }
 
-/** Runs LISTEN. The first run of the channel's query is a separate request, subject to limits and recorded. */
+/**
+ * Runs LISTEN. The first run of the channel's query is a separate request, subject to limits and recorded in the audit
+ * log.
+ */
 async function listen(session: SessionParts, channel: string): Promise<CommandResult> {
   const { caller, records, state, channels, running } = session;
   if (state.inBlock || state.several)
@@ -94,7 +97,10 @@ async function listen(session: SessionParts, channel: string): Promise<CommandRe
   return { tag: 'LISTEN' };
 }
 
-/** `SET osl.break_glass`: activates emergency grants in this session for a limited time; null deactivates them. */
+/**
+ * `SET osl.break_glass`: activates emergency grants in this session for a limited time; a null `reason` deactivates
+ * them.
+ */
 async function breakGlass({ caller, records }: SessionParts, reason: string | null): Promise<CommandResult> {
   if (reason === null) {
     caller.endBreakGlass();
@@ -106,7 +112,7 @@ async function breakGlass({ caller, records }: SessionParts, reason: string | nu
   return { tag: 'SET' };
 }
 
-/** Waits, before SHOW of the receipt or SHOW ALL, until the audit record that the last receipt proves is on disk. */
+/** Before SHOW of the receipt or SHOW ALL, waits until the audit record that the last receipt proves is on disk. */
 async function awaitReceipt(
   { settings, records, caller }: SessionParts,
   shown: string | null,
@@ -128,7 +134,9 @@ function namedIn(command: Command, name: string): { readonly value: string | nul
   return command.kind === 'set' ? (command.assignments.find((a) => a.name === name) ?? null) : null;
 }
 
-/** Applies setting changes that a catalog statement made through `set_config`, like SET. @throws WireError */
+/**
+ * Applies setting changes that a catalog statement made through `set_config`, in the same way as SET. @throws WireError
+ */
 export async function changeSettings(
   session: SessionParts,
   changes: readonly SettingChange[],

@@ -12,7 +12,7 @@ export interface OpenSession {
   operatorView(): MonitoredSession | null;
   cancel(): void;
   terminate(): void;
-  /** Ends the session if its identity has expired or been revoked. */
+  /** Ends the session if its identity has expired, been revoked or been removed from the policy. */
   endIfInvalid(): void;
 }
 
@@ -84,7 +84,10 @@ export class SessionRegister implements OwnSessions {
   }
 }
 
-/** Creates the handle for the caller's other sessions. `terminate` also cancels the running statement. */
+/**
+ * Creates the handle through which the caller's other sessions and operators can control this session. `terminate` also
+ * cancels the running statement.
+ */
 export function openSession(
   session: Pick<OpenSession, 'owner' | 'pid' | 'ownerView' | 'operatorView'> & { expiry(): WireError | null },
   control: Pick<SessionControl, 'cancel' | 'end'>,

@@ -155,8 +155,8 @@ export class SessionRecords {
   }
 
   /**
-   * Converts an error to the one sent to the client, and marks it as recorded: the caller has already written its audit
-   * record.
+   * Converts an error to the one sent to the client, and marks it as recorded, since its audit record has already been
+   * written.
    */
   toWireError(failure: unknown, requestId: string, text: string): unknown {
     const converted =
@@ -212,7 +212,7 @@ export class SessionRecords {
   }
 }
 
-/** Checks that suspended rows are still allowed under the session's current rights. */
+/** Detects changes of a session's rights while the rows of its query are suspended. */
 export class SuspendedRowRights {
   readonly #caller: SessionCaller;
   readonly #records: SessionRecords;
@@ -237,7 +237,7 @@ export class SuspendedRowRights {
 }
 
 interface PreparedRecord {
-  /** Records that the statement was prepared, and counts it unless preparing it already did. */
+  /** Records that the statement was prepared, and counts the request if preparing it has not done so. */
   record(): Promise<void>;
 }
 
@@ -334,7 +334,8 @@ export function loginError(failure: unknown, requestId: string): unknown {
 }
 
 /**
- * Converts an error for the protocol. DETAIL contains the error code and the request id, but never upstream details.
+ * Converts a query error to a protocol error. DETAIL contains the error code and the request id, but never details from
+ * the upstream database.
  */
 export function wireError(
   error: QueryError,

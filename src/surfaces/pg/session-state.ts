@@ -67,7 +67,7 @@ export class ActivityRecorder {
     this.#transactionAt = inBlock ? (this.#transactionAt ?? this.#queryAt ?? this.#changedAt) : null;
   }
 
-  /** `fast`: true if a fast-lane query is running, which is not tracked here. */
+  /** `fast`: true if a query is running in the session's fast lane, which does not call `beginStatement`. */
   snapshot(block: 'I' | 'T' | 'E', fast: boolean): Omit<SessionActivity, 'pid' | 'application_name'> {
     const active = this.#query !== null || fast;
     return {
@@ -91,7 +91,7 @@ const IDLE_STATES: Readonly<Record<'I' | 'T' | 'E', string>> = {
 export class RunningStatement {
   readonly #timeoutMs: () => number;
   #current: AbortController | null = null;
-  /** Reused until aborted, to save an allocation per statement. */
+  /** Controller kept for the next statement unless it was aborted, to save an allocation per statement. */
   #spare: AbortController | null = null;
 
   /** `timeoutMs` is called at the start of each statement; 0 means no limit other than the server's. */
@@ -113,7 +113,9 @@ export class RunningStatement {
     }
   }
 
-  /** Like `cancellable`, but with a controller of the caller, which may outlive `work`. */
+  /**
+   * Like `cancellable`, but cancellation aborts `stop`, which the caller can continue to use after `work` has ended.
+   */
   async while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
     const ms = this.#timeoutMs();
     const clock =
@@ -399,7 +401,7 @@ export class Isolation {
   snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
     this.#hasRead = true;
-    const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // undefined for the other levels
+    const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // undefined for levels without a snapshot
     if (level === undefined) return null;
     this.#snapshots ??= new Snapshots(level, subject, this.#settings.standbyReads());
     return this.#snapshots;

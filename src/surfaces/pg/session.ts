@@ -314,8 +314,8 @@ export class PgFastLane implements FastLane {
   }
 
   /**
-   * Returns the timeout under the current settings; it is null, which rules out the fast lane, unless output settings
-   * are the defaults, receipts are off and `statement_timeout` is not too short.
+   * Returns the timeout under the current settings. It is null, which rules out the fast lane, if output settings
+   * differ from the defaults, receipts are on or `statement_timeout` is too short.
    */
   #settingsNow(): { readonly version: object; readonly timeout: TimeLimit | null } {
     const { settings, service } = this.#session;
@@ -369,8 +369,8 @@ function valuesIn({ parameterFormats, parameters, resultFormats }: Bind): RunVal
 }
 
 /**
- * Returns the end of the statement in a Query message, without trailing whitespace and one semicolon, as in
- * `splitQuery`.
+ * Returns the end offset of the statement in a Query message, excluding trailing whitespace and at most one semicolon,
+ * as in `splitQuery`.
  */
 function statementEnd(bytes: Buffer, start: number, end: number): number {
   let last = end;

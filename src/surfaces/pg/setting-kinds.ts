@@ -74,7 +74,7 @@ export function oneOfOrBool(...values: readonly string[]): SettingKind {
   };
 }
 
-/** Restricts a kind to the values this server can honour; others are refused rather than ignored. */
+/** Restricts a kind to the values that this server can honour; other values are refused rather than ignored. */
 export function only(kind: SettingKind, ...kept: readonly string[]): SettingKind {
   return {
     ...kind,
@@ -212,8 +212,8 @@ const ORDERS: readonly (readonly [RegExp, order: string])[] = [
 ];
 
 /**
- * Returns the canonical value after setting `text` when the value was `before`: `German` gives `German, DMY`; `dmy`
- * keeps the style.
+ * Returns the canonical DateStyle after SET to `text`, where `before` is the previous value: `German` gives `German,
+ * DMY`; `dmy` keeps the style.
  *
  * @throws ValueFault
  */
@@ -253,7 +253,10 @@ const ABSENT_SCHEMAS: ReadonlySet<string> = new Set(['public', '$user']);
 const LONGEST_PATH = 1_000;
 const SCHEMA_LIST = /^\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*(?:,\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*)*$/;
 
-/** Accepts lists in which `entities` is the only existing schema; any other would change the meaning of names. */
+/**
+ * Accepts schema lists in which `entities` is the only existing schema; any other list would change the meaning of
+ * names.
+ */
 export const searchPath: SettingKind = {
   accept: (text) => {
     const named =

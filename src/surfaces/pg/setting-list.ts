@@ -25,7 +25,7 @@ export interface SessionSetting {
   readonly description: string;
   /** Accepted values; null for a read-only setting. */
   readonly kind: SettingKind | null;
-  /** True if local to the transaction and initialized from `default_…`. */
+  /** True if the setting is local to the transaction and initialized from the one named `default_…`. */
   readonly ofTransaction?: true;
   /** True if changes are reported to the client as ParameterStatus. */
   readonly reported?: true;
@@ -373,8 +373,8 @@ const locale: SettingKind = {
 };
 
 /**
- * Planner, memory and client settings that tools often set by default. They would affect only the speed of a Postgres
- * server, and the databases keep their own. Names, ranges and defaults are those of Postgres 14.
+ * Planner, memory and client settings that tools often set by default. In Postgres they would affect only speed, and
+ * the upstream databases keep their own values. Names, ranges and defaults are those of Postgres 14.
  */
 const NO_EFFECT: readonly NoEffect[] = [
   flag('enable_async_append'),

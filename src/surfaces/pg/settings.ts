@@ -116,8 +116,8 @@ export class SessionSettings {
   }
 
   /**
-   * Registers the start of an answer, before whose end SHOW returns no receipt. Returns the request for the answer's
-   * receipt; null if the session wants no receipts.
+   * Registers the start of an answer; until the answer ends, SHOW returns no receipt. Returns the request for the
+   * answer's receipt; null if the session wants no receipts.
    *
    * @throws WireError 0A000
    */

@@ -40,8 +40,8 @@ export function prepareCommand(
 }
 
 /**
- * Prepares `EXECUTE name [(constants)]`, which runs the named statement, authorized, counted and recorded like its
- * query.
+ * Prepares `EXECUTE name [(constants)]`, which runs the named statement. The run is authorized, counted and recorded
+ * like a run of the statement's query.
  * @throws WireError
  */
 export function executeStatement(

@@ -263,7 +263,7 @@ export class AnswerStream {
   }
 }
 
-/** Closes the connection after `bytes` were sent or sending them timed out. */
+/** Sends `bytes` and closes the connection when they are sent or after `FAREWELL_MS`. */
 function cutAfter(raw: ServerResponse, bytes: Buffer): void {
   const late = setTimeout(() => raw.destroy(), FAREWELL_MS);
   raw.once('close', () => clearTimeout(late));
@@ -287,7 +287,10 @@ function whenDrained(raw: ServerResponse): Promise<void> {
 /** Media type of Arrow's stream format. */
 export const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
-/** Encodes one answer in a media type. The methods are called in this order, and `take` also whenever bytes are due. */
+/**
+ * Encodes one answer in a media type. Callers use the methods in this order, and also call `take` whenever bytes are
+ * due.
+ */
 export interface RowEncoding {
   readonly contentType: string;
   readonly pending: number;
@@ -315,7 +318,10 @@ export interface RowEncoding {
 /** Size in bytes above which a batch of rows is encoded in portions. */
 export const AT_ONCE_BYTES = 65_536;
 
-/** Calls `written` after each portion and at the end until it returns false, yielding to other work in between. */
+/**
+ * Runs `portions`. Calls `written` after each portion and at the end, and yields to other work in between. Stops early
+ * if `written` returns false.
+ */
 export async function inPortions(
   portions: Generator<void>,
   written: () => boolean | Promise<boolean>,

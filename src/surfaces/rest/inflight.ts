@@ -15,7 +15,10 @@ export interface RunningExecution extends ExecutionInfo {
   readonly since: number;
 }
 
-/** Running executions. One is aborted if its client disconnects, all of them when the drain deadline passes. */
+/**
+ * Running executions. An execution is aborted if its client disconnects, and all are aborted when the drain deadline
+ * passes.
+ */
 export class Inflight {
   readonly #running = new Map<AbortController, RunningExecution>();
   readonly #idle = new Set<() => void>();
@@ -23,7 +26,7 @@ export class Inflight {
   #stopped = false;
 
   constructor() {
-    setMaxListeners(0, this.#ending.signal); // one for each subscription
+    setMaxListeners(0, this.#ending.signal); // one listener for each subscription
   }
 
   get draining(): boolean {
@@ -61,7 +64,9 @@ export class Inflight {
     return false;
   }
 
-  /** Runs `work` with a signal that fires if `response` closes before it is complete. */
+  /**
+   * Runs `work` with a signal that is aborted if `response` closes before it is complete, and by `cancel` and `stop`.
+   */
   async run<T>(
     response: ServerResponse,
     about: ExecutionInfo,

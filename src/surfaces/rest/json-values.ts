@@ -154,17 +154,18 @@ function pieceByPiece(form: 'string' | 'json', piece: WriteValue, skipped = 0): 
 }
 
 /**
- * Returns a writer for values of `type` in JSON: int2, int4 and floats become numbers (NaN and infinities strings);
- * int8 and numeric strings, since JSON parsers would round them; timestamps RFC 3339; bytea base64; arrays JSON
- * arrays. jsonb is passed through, and all other types become Postgres' text.
+ * Returns a writer for values of `type` in JSON. bool, int2, int4 and floats become JSON booleans and numbers, except
+ * that NaN and infinities become strings. int8 and numeric become strings, since JSON parsers would round them.
+ * Timestamps become RFC 3339 strings, bytea becomes base64, and arrays become JSON arrays. json and jsonb are passed
+ * through, without line breaks; other types become strings in Postgres' text format.
  */
 export function valueWriter(type: TypeName): ValueWriter {
   return isArray(type) ? arrayValue(scalarWriter(elementOf(type))) : scalarWriter(type);
 }
 
 /**
- * Returns a writer for a passage's key, which is always a string, as the contract requires for retrieval. The string
- * has the same form as in other columns of the type, if these are strings.
+ * Returns a writer for a passage's key, which is always a JSON string, as the contract requires for retrieval. Types
+ * that are written as strings in other columns have the same format here.
  */
 export function keyWriter(type: TypeName): ValueWriter {
   return isArray(type) || UNQUOTED.has(typeRow(type).json) ? WRITERS.string : scalarWriter(type);
@@ -265,13 +266,13 @@ const BRACKET = 0x5b;
 const END_BRACKET = 0x5d;
 const EQUALS = 0x3d;
 
-/** `unfinished` means that the element is longer than the number of bytes to read. */
+/** `unfinished`: more of a quoted element remains than may be read at once. */
 type ArrayToken = 'open' | 'close' | 'comma' | 'null' | 'element' | 'unfinished';
 
 /** Tokenizes a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`). Lower bounds (`[0:1]={1,2}`) are skipped. */
 export class ArrayReader {
   readonly source: Buffer;
-  /** Start of the element read last, in `source` and without its quotes; `end` is its end. */
+  /** Offset in `source` of the last element, without its quotes; `end` is the offset after its last byte. */
   start = 0;
   end = 0;
   escaped = false;
@@ -290,8 +291,8 @@ export class ArrayReader {
   }
 
   /**
-   * Returns the next token, or null at the end. A quoted element longer than `most` bytes is `unfinished`, and the next
-   * call continues it; an unquoted one is read whole.
+   * Returns the next token, or null at the end. If a quoted element is longer than `most` bytes, returns `unfinished`,
+   * and the next call continues the element. An unquoted element is always read whole.
    */
   next(most = Number.POSITIVE_INFINITY): ArrayToken | null {
     if (this.#inQuotes) return this.#quoted(most);

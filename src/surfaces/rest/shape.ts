@@ -75,7 +75,7 @@ export function either<S extends readonly JsonShape[]>(...shapes: S): JsonShape<
   return { anyOf: shapes };
 }
 
-/** Also allows null, which means the same as omitting the member. */
+/** Returns a shape that also allows null, which means the same as omitting the member. */
 export function orNull<T>(shape: JsonShape<T>): JsonShape<T | null> {
   if (Array.isArray(shape['anyOf'])) return { ...shape, anyOf: [...shape['anyOf'], { type: 'null' }] };
   const values = Array.isArray(shape['enum']) ? { enum: [...shape['enum'], null] } : {};

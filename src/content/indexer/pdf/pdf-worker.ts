@@ -23,13 +23,13 @@ interface PdfPage {
   cleanup(): unknown;
 }
 
-/** A piece of text; structure marks have no `str`. */
+/** A piece of text, or a structure mark, which has no `str`. */
 interface PdfTextItem {
   readonly str?: string;
   readonly hasEOL?: boolean;
 }
 
-/** Prevents running code in the document and using fonts installed on the machine. */
+/** Options that prevent running code from the document and using fonts installed on the machine. */
 const OPTIONS = { isEvalSupported: false, useSystemFonts: false, disableFontFace: true, verbosity: 0 };
 
 class TooLong extends Error {}
@@ -74,7 +74,7 @@ function faultOf(error: unknown): FromPdf {
   return { kind: 'fault', fault: encrypted ? 'encrypted' : 'broken' };
 }
 
-// Not a literal: the package is optional, and a build without it must type-check.
+// The module name is not a literal, because the package is optional and a build without it must type-check.
 const { name, mostChars } = workerData as { readonly name: string; readonly mostChars: number };
 
 import(name).then(

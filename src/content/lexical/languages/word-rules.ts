@@ -13,7 +13,7 @@ const READING = 1;
 
 const opened = new Map<Language, Promise<WordRules>>();
 
-/** Word rules of a facet, for passages and queries. A language's data is loaded on first use. */
+/** Returns the rules that turn passages and queries into terms. A language's data is loaded on first use. */
 export async function wordRules(language: Language | null): Promise<WordRules> {
   if (language === null) return ANY_LANGUAGE;
   const rules =
@@ -36,14 +36,14 @@ export function cachedRules(rules: WordRules): WordRules {
   };
 }
 
-/** The language and rule version that a store's terms depend on; undefined if the facet has no language. */
+/** Returns the language and rule version that determine a store's terms; undefined if the facet has no language. */
 export function readingOf(language: Language | null): readonly [Language, number] | undefined {
   return language === null ? undefined : [language, READING];
 }
 
 /**
- * Version of the dictionary that splits words; undefined if none is used. A different version may split words
- * differently.
+ * Returns the version of the ICU dictionary that splits text without spaces into words; undefined for other languages.
+ * A different version may split words differently.
  */
 export function dictionaryOf(language: Language | null): string | undefined {
   if (language === null || !isUnspaced(language)) return undefined;
@@ -189,8 +189,8 @@ const STEMMED_LEXICONS: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
 const LONGEST_STEMMED = 64;
 
 /**
- * Removes stop words and stems all others. A word with accents is also stemmed without them: stemmers recognize
- * endings by their accents, but people often omit them when typing.
+ * Returns rules that remove stop words and stem all other words. A word with accents is also stemmed without them:
+ * stemmers recognize endings by their accents, but people often omit them when typing.
  */
 async function stemmedWords(language: StemmedLanguage): Promise<WordRules> {
   const { script, normalized = same, ...source } = STEMMED_LEXICONS[language];
@@ -227,7 +227,7 @@ function withoutMarks(lower: string): string {
 interface UnspacedLexicon {
   readonly locale: string;
   readonly stopWords: () => Promise<{ readonly stopwords: readonly string[] }>;
-  /** False for words that carry no meaning but are on no stop list. */
+  /** False for words that carry no meaning although no stop list contains them. */
   readonly hasMeaning: (word: string) => boolean;
 }
 
@@ -255,10 +255,10 @@ const UNSPACED_LEXICONS: Readonly<Record<UnspacedLanguage, UnspacedLexicon>> = {
   },
 };
 
-/** Length of the pieces to segment, in UTF-16 code units: the segmenter's time grows quadratically. */
+/** Maximum length of a piece to segment, in UTF-16 code units: the segmenter takes time quadratic in the length. */
 const PIECE = 500;
 
-/** Splits runs of letters into words using ICU's dictionary, and removes stop words. Words are not stemmed. */
+/** Returns rules that split runs of letters with ICU's dictionary and remove stop words. Words are not stemmed. */
 async function unspacedWords(language: UnspacedLanguage): Promise<WordRules> {
   const { locale, hasMeaning, stopWords } = UNSPACED_LEXICONS[language];
   const { stopwords } = await stopWords();
@@ -280,8 +280,8 @@ async function unspacedWords(language: UnspacedLanguage): Promise<WordRules> {
 }
 
 /**
- * Parts of a word that help to find its other forms: a Han stem before a Hiragana ending, and the letter pairs of a
- * long Han word, since dictionaries differ in where they split such words.
+ * Returns parts of a word that help to find its other forms: a Han stem before a Hiragana ending, and the letter pairs
+ * of a long Han word, since dictionaries differ in where they split such words.
  */
 function partsOf(word: string): readonly string[] {
   const stem = /^(\p{Script=Han}+)\p{Script=Hiragana}+$/u.exec(word)?.[1];

@@ -28,7 +28,7 @@ const DETECTORS: Readonly<Record<DetectorName, Detector>> = {
   url_credentials: urlCredentials,
 };
 
-/** Detectors of a version, by name. @throws ContentError `unknownDetector`, `unknownCountry`, `notInstalled` */
+/** Returns a version's named detectors. @throws ContentError `unknownDetector`, `unknownCountry`, `notInstalled` */
 export async function detectorsOf({
   detectors,
   phoneCountries,
@@ -84,11 +84,11 @@ function emails(text: string): readonly TextSpan[] {
   return found;
 }
 
-/** Phone numbers of 8 to 15 digits: international with a plus, or North American with an area code. */
+/** Phone number candidates: international with a plus, or North American with an area code. Need 8 to 15 digits. */
 const INTERNATIONAL =
   /(?<![\p{L}\p{N}+])(?:\+\d{1,3}[ .\-/]?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,5}(?:[ .\-/]?\d{1,5}){1,5}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})(?![\p{L}\p{N}])/gu;
 
-/** Phone number as grouped within a country, with brackets around an area code or a trunk zero. */
+/** Phone number candidates as grouped within a country, possibly with brackets around an area code or trunk zero. */
 const NATIONAL =
   /(?<![\p{L}\p{N}+.,/-])(?:\(0?\d{1,5}\)[ \u00a0./-]?)?\d{1,6}(?:[ \u00a0./-]{1,2}\d{1,8}){0,6}(?![\p{L}\p{N}]|[.,/-]\d)/gu;
 
@@ -148,7 +148,7 @@ function matches(
   return found;
 }
 
-/** Tokens with a prefix that identifies their service, and PEM keys. */
+/** Matches tokens with a prefix that identifies their kind or service, and private keys in PEM format. */
 const MARKED: readonly RegExp[] = [
   /\bgh[opsur]_[A-Za-z0-9]{20,255}/g,
   /\bgithub_pat_\w{20,255}/g,
@@ -169,12 +169,12 @@ const IN_URL = /(?<=:\/\/[^\s:/@]{0,64}:)[^\s/@[\]]{3,128}(?=@)/g;
 /** Matches a value assigned to a name that suggests a secret. */
 const ASSIGNED =
   /(?<=(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|auth)["']?\s{0,3}[:=]\s{0,3}["']?)[A-Za-z0-9_+/=.~-]{12,255}/gi;
-/** Matches tokens. Slashes are excluded, so that the parts of a path are checked separately. */
+/** Matches possible tokens. Slashes are excluded, so that the parts of a path are checked separately. */
 const TOKEN = /[A-Za-z0-9_+=-]{24,255}/g;
 const LEAST_BITS = 4.2;
 /**
- * Minimum number of changes of character kind per character: identifiers change kind about once per syllable, random
- * text at about every other character.
+ * Minimum number of runs of one kind of character (see `changesOfKind`), per character: a run is about a syllable long
+ * in identifiers, and about two characters in random text.
  */
 const LEAST_CHANGES = 0.33;
 
@@ -203,7 +203,7 @@ function looksRandom(token: string): boolean {
   return changesOfKind(token) >= token.length * LEAST_CHANGES && bitsPerCharacter(token) >= LEAST_BITS;
 }
 
-/** Number of changes between lower case, upper case, digits and other characters. */
+/** Number of runs of lower-case letters, of upper-case letters, and of digits. */
 function changesOfKind(token: string): number {
   return token.match(/[a-z](?![a-z])|[A-Z](?![A-Z])|\d(?!\d)/g)?.length ?? 0;
 }
@@ -217,7 +217,7 @@ function bitsPerCharacter(token: string): number {
   return bits;
 }
 
-/** The user and password in `scheme://user:password@host`, or the token in `scheme://token@host`. */
+/** Matches the user and password in `scheme://user:password@host`, or the token in `scheme://token@host`. */
 const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>]{1,256}(?=@[\p{L}\p{N}[])/giu;
 
 function urlCredentials(text: string): readonly TextSpan[] {

@@ -34,8 +34,8 @@ function isDay(month: number, day: number): boolean {
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 /**
- * A national identification number. Each has a written format and, where available, a check digit, a date of birth or
- * assigned ranges, so that few other numbers match.
+ * A kind of national identification number. Each kind has a written format and, where available, a check digit, a date
+ * of birth or assigned ranges, so that few other numbers match.
  */
 interface NationalId {
   readonly country: string;
@@ -191,7 +191,10 @@ function product(a: number, b: number): number {
   return b < 5 ? 5 + ((a - 5 - b + 5) % 5) : (a - b + 5) % 5;
 }
 
-/** Matches a card number: 13 to 19 digits, contiguous or in groups separated by a single character (ISO/IEC 7812-1). */
+/**
+ * Matches text that may be a card number (ISO/IEC 7812-1): digits without separators, or in groups separated by the
+ * same space or hyphen. `cards` checks the issuer, the length and the check digit.
+ */
 const CANDIDATE =
   /(?<![\p{L}\p{N}.,+-])\d{3,6}(?:([ \u00a0-])\d{3,6}(?:\1\d{2,7}){1,3}|\d{7,16})(?![\p{L}\p{N}]|[.,-]\d)/gu;
 /** Leading digits used by payment card issuers, and the lengths of their numbers. */
@@ -219,7 +222,7 @@ export function cards(text: string): readonly TextSpan[] {
   return found;
 }
 
-/** Matches an IBAN (ISO 13616): country, two check digits, and up to 30 letters and digits, possibly in groups. */
+/** Matches a possible IBAN (ISO 13616): country code, two check digits, then letters and digits, possibly in groups. */
 const IBAN_CANDIDATE =
   /(?<![\p{L}\p{N}])[A-Za-z]{2}\d{2}(?:[ \u00a0.-]?[A-Za-z0-9]{1,4}){2,9}(?![\p{L}\p{N}])/gu;
 /** Length of the country code plus the check digits. */
@@ -242,8 +245,8 @@ export function ibans(text: string): readonly TextSpan[] {
 }
 
 /**
- * Length in UTF-16 code units of the IBAN at the start of `candidate`, which may include the words after it; 0 if
- * there is no valid IBAN.
+ * Returns the length in UTF-16 code units of the IBAN at the start of `candidate`, which may include words after the
+ * IBAN; 0 if there is no valid IBAN.
  */
 function ibanLength(candidate: string): number {
   let end = candidate.length;

@@ -71,13 +71,13 @@ export class PrimaryHistory {
     return this.#origin?.system === system;
   }
 
-  /** Returns a time before which all commits are in the log up to `replayed`; null if all samples lie beyond it. */
+  /** Returns the latest sampled time before which all commits end by `replayed`; null if all samples lie beyond it. */
   asOf(replayed: WalPosition): number | null {
     return this.#samples.findLast(({ position }) => position <= replayed)?.at ?? null;
   }
 }
 
-/** A server's origin and its position in the log: the end of what is inserted or, on a standby, of what is replayed. */
+/** A server's origin and log position: the end of the inserted records or, on a standby, of the replayed records. */
 export interface ServerPosition {
   readonly isStandby: boolean;
   readonly position: WalPosition;
@@ -124,12 +124,12 @@ export async function positionOf(session: PostgresSession): Promise<ServerPositi
   };
 }
 
-/** Comparison of a server that is configured as a standby with its primary. */
+/** Result of comparing a server that is configured as a standby with its primary. */
 export interface StandbyComparison {
   readonly isStandby: boolean;
   readonly isOfSystem: boolean;
   readonly isOnTimeline: boolean;
-  /** Upper bound on the age of the server's data in ms; null if over the limit or if it is not such a standby. */
+  /** Upper bound on the age of the server's data in ms; null if over the limit or if a field above is false. */
   readonly lagMs: number | null;
 }
 
@@ -138,7 +138,7 @@ const SILENCE_MS = 10_000;
 const POLL_MS = 20;
 
 /**
- * Asks the primary for its position, then polls the other server until it has replayed the log up to there. Throws
+ * Asks the primary for its position, then polls the standby until it has replayed the log up to that position. Throws
  * Error if a server cannot be reached or does not report its position.
  *
  * @param withinMs time in ms after which the standby counts as too old

@@ -167,7 +167,7 @@ export class StandbySet implements Standbys {
   }
 
   choose(reads: StandbyReads): UsableStandby | null {
-    // Starts at random, not in turns: a query that is not ready on its standby chooses again, and would use two turns.
+    // Random, not round-robin: a query that is not ready on the chosen standby chooses again, and would use two turns.
     const first = Math.floor(Math.random() * this.#standbys.length);
     let best: UsableStandby | null = null;
     for (let i = 0; i < this.#standbys.length; i++) {

@@ -47,7 +47,8 @@ export class Standby {
   }
 
   /**
-   * Refuses a session with a server other than the one with the known position, as a host name may stand for several.
+   * Rejects a session that is not with the server whose position is known, since a host name may stand for several
+   * servers.
    *
    * @throws Error
    */
@@ -68,8 +69,8 @@ export class Standby {
   }
 
   /**
-   * Returns the standby for a statement that starts now; null if it cannot be used, or its data may be older than
-   * `notBefore` or the limit.
+   * Returns the standby for a statement that starts now; null if the standby cannot be used, or if its data may be
+   * older than `notBefore` or the limit.
    */
   usable(notBefore: number): UsableStandby | null {
     const asOf = this.#asOf;
@@ -93,8 +94,8 @@ export class Standby {
   }
 
   /**
-   * Returns the reason not to use the standby; null if it may be used. A standby that is out of use must be within half
-   * the limit, so that it does not alternate at the limit.
+   * Returns the reason not to use the standby; null if it may be used. A standby that is not in use is used again only
+   * when its age is within half the limit, so that it does not alternate at the limit.
    */
   #judge(origin: LogOrigin): StandbyFault | null {
     if (this.#history.isEmpty) return 'the primary does not tell its position';

@@ -13,7 +13,7 @@ export function buildShapeCheck(schema: AnySchemaObject): Promise<void> {
   return buildCheck(schema, DIALECT);
 }
 
-/** Returns a function that returns the problems of a value: an empty list if it has the required shape. */
+/** Returns a function that checks a value and returns its problems; an empty list means that the shape is valid. */
 export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonly UnplacedDiagnostic[] {
   let validate: ValidateFunction | null = null;
   return (value) => {

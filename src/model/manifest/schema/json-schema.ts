@@ -1,6 +1,6 @@
 import { MODEL_NAME_PATTERN, NAME_PATTERN } from '../name.js';
 
-/** Parts used by both schemas. Editors show the descriptions, and diagnostics use them as hints. */
+/** Parts of the schemas of manifests and policies. Editors show the descriptions; diagnostics use them as hints. */
 
 export const DRAFT = 'http://json-schema.org/draft-07/schema#';
 
@@ -18,7 +18,7 @@ export const NAME_RULE = {
     'A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.',
 } as const;
 
-/** Rule for names in the model; queries quote them as in SQL. */
+/** Schema of names in the semantic model. Queries quote such names as in SQL. */
 export const MODEL_RULE = {
   type: 'string',
   pattern: MODEL_NAME_PATTERN,

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns the value of `env:NAME` or `file:/path`. It is read at each use, so that files can be replaced while the
- * server runs, and never quoted in an error.
+ * Returns the secret that `reference` names: `env:NAME` or `file:/path`. It is read at each use, so that files can be
+ * replaced while the server runs, and never quoted in an error.
  *
- * @throws Error if it is missing
+ * @throws Error if the secret is missing
  */
 export function readSecret(reference: string): string {
   const rest = reference.slice(reference.indexOf(':') + 1);
@@ -20,7 +20,7 @@ export function readSecret(reference: string): string {
   return value;
 }
 
-/** Decodes a Standard Webhooks secret: `whsec_` and the base64 of 24 to 64 bytes. @throws Error if malformed */
+/** Decodes a Standard Webhooks secret: `whsec_` followed by 24 to 64 bytes in base64. @throws Error if malformed */
 export function signingKey(secret: string): Buffer {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1];
   const key = Buffer.from(encoded ?? '', 'base64');

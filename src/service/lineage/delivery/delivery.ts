@@ -56,7 +56,7 @@ export class EndpointDelivery {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Sends as many due events as capacity permits; returns the time in ms until the next is due. */
+  /** Sends as many due events as capacity permits. Returns the time in ms until the next event is due. */
   #start(): number {
     const { outbox, endpoint, clock } = this.#options;
     let soonest = clock.now() + LONGEST_NAP;

@@ -43,7 +43,7 @@ export interface EventSendOptions {
   readonly lookup?: LookupFunction;
 }
 
-/** Posts a letter once, within the endpoint's timeout. Never rejects. */
+/** Posts a letter (an event's id and body) in a single attempt, within the endpoint's timeout. Never rejects. */
 export async function send(
   endpoint: LineageEndpoint,
   letter: Letter,
@@ -117,7 +117,7 @@ const systemLookup: LookupFunction = (hostname, options, done) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => done(error, addresses));
 };
 
-/** Checks the peer's address again before sending. */
+/** Checks the address of the connected peer again before anything is sent. */
 function guard(socket: Socket, rule: AddressRule, outgoing: ClientRequest): void {
   socket.once('connect', () => {
     if (!rule.permits(socket.remoteAddress ?? '')) outgoing.destroy(new Error(NOT_ALLOWED));
@@ -151,11 +151,12 @@ const PAUSES: readonly number[] = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR
 
 export const ATTEMPTS: number = PAUSES.length + 1;
 
-/** The longest `Retry-After` that is honoured. */
+/** The longest `Retry-After` that is honoured, in ms. */
 const LONGEST_WISH = 24 * HOUR;
 
 /**
- * Returns the pause before the next attempt in ms, with up to 20 % jitter; null if no attempts are left.
+ * Returns the pause before the next attempt in ms, with up to 20 % jitter, at least `wish` (up to 24 h); null if no
+ * attempts are left.
  *
  * @param attempts attempts made so far, at least one
  * @param wish the receiver's `Retry-After` in ms; null if absent or malformed

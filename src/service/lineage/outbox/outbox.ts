@@ -15,7 +15,7 @@ export interface NewEvent {
 interface OutboxOptions {
   readonly file: string;
   readonly endpoints: readonly LineageEndpoint[];
-  /** Maximum bytes of undelivered bodies per endpoint. */
+  /** Maximum total size of the undelivered bodies of an endpoint, in bytes. */
   readonly maxBytes: number;
   /** The current time in ms since the epoch. */
   readonly now: () => number;
@@ -28,8 +28,8 @@ interface OutboxOptions {
 const SLACK = 1_048_576;
 
 /**
- * Undelivered events on disk. If an endpoint's space is full, its oldest dead letters are dropped, then new events;
- * both are counted and logged.
+ * Stores undelivered events on disk. If the space of an endpoint is full, its oldest dead letters are dropped and, if
+ * this is not enough, new events; both are counted and logged.
  */
 export class Outbox {
   readonly state: OutboxState;
@@ -53,7 +53,7 @@ export class Outbox {
     return outbox;
   }
 
-  /** Adds events together with `also`, such as the log cursor, in one atomic group. */
+  /** Adds events and, in the same atomic group, the entries `also`, such as the log cursor. */
   async add(events: readonly NewEvent[], also: readonly OutboxEntry[]): Promise<void> {
     const room = new Map(this.#options.endpoints.map((e) => [e.name, this.#roomOf(e.name)]));
     const dropped = new Map<string, number>();
@@ -100,7 +100,7 @@ export class Outbox {
     return this.#write([{ t: 'off', to: endpoint, url, at }, ...waiting], true);
   }
 
-  /** Makes dead letters pending again and re-enables their endpoints. Returns the number of letters. */
+  /** Makes dead letters pending again and re-enables their endpoints. Returns the number of dead letters. */
   async replay(pick: (message: OutboxMessage, endpoint: string) => boolean): Promise<number> {
     const again = [...this.state.messages.values()].flatMap((m) =>
       [...m.targets]
@@ -124,7 +124,7 @@ export class Outbox {
     return this.#options.maxBytes - this.state.queue(endpoint).pendingBytes;
   }
 
-  /** Returns the entries that drop dead letters, oldest first, to make room for `events`. */
+  /** Returns the journal entries that drop dead letters, oldest first, to make room for `events`. */
   #forgotten(events: readonly NewEvent[]): readonly OutboxEntry[] {
     return this.#options.endpoints.flatMap(({ name, events: kinds }): readonly OutboxEntry[] => {
       const coming = events
@@ -179,7 +179,7 @@ export class Outbox {
 
 const GONE = 'the endpoint answered 410';
 
-/** A request from the command line to the process that owns the outbox: resend dead letters. */
+/** A request from the command line to the process that owns the outbox: resend dead letters. Null means any. */
 interface ReplayRequest {
   readonly id: string | null;
   readonly endpoint: string | null;
@@ -250,7 +250,7 @@ export interface Journal<Entry> {
   close(): Promise<void>;
 }
 
-/** Returns the entries of complete groups, and the offset at which they end. */
+/** Returns the entries of all complete groups, and the offset at which the last complete group ends. */
 function readGroups<Entry>(bytes: Buffer): {
   readonly entries: readonly Entry[];
   readonly end: number;

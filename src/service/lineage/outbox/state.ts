@@ -6,7 +6,7 @@ import type { EventKind } from '../config/load.js';
 export interface AuditLogPosition {
   readonly writer: string;
   readonly seq: number;
-  /** The segment of the record before `seq`, where reading resumes. */
+  /** The segment of the record before `seq`; reading resumes in this segment. */
   readonly segment: number;
 }
 

@@ -12,7 +12,7 @@ import {
 import { linkOf, patternsFor, type TypesInUse } from './patterns.js';
 import { catalogRows, FILLED_CATALOGS, type FilledTable } from './rows.js';
 
-/** Maximum length of one line and of one COPY, in UTF-16 code units. */
+/** Maximum length of one line, and the length from which on lines are sent in a COPY, both in UTF-16 code units. */
 const MAX_LINE = 65_536;
 const COPIED_AT_ONCE = 262_144;
 

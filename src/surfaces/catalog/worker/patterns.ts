@@ -3,7 +3,7 @@ import { MODEL_ROLE } from '../engine-contract.js';
 
 export type CatalogCell = string | number | boolean | null;
 
-/** A system catalog row as written by Postgres, used as a template for rows that differ only in some columns. */
+/** A system catalog row as Postgres wrote it, used as a template for rows that differ from it only in some columns. */
 class RowPattern<Column extends string> {
   readonly #varying: readonly Column[];
   readonly #between: readonly string[];
@@ -79,7 +79,7 @@ export interface TypesInUse {
   readonly links: Iterable<readonly [from: string, to: string]>;
 }
 
-/** Creates a table with each type and kind of key, reads the catalog rows that Postgres wrote, and rolls back. */
+/** Creates example tables with each type and kind of key, reads the rows Postgres wrote for them, and rolls back. */
 export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patterns> {
   await pg.exec(`BEGIN READ WRITE;
     CREATE SCHEMA ${SCHEMA} AUTHORIZATION ${MODEL_ROLE};
@@ -152,7 +152,7 @@ async function createKeys(
   return { keys, links };
 }
 
-/** SQLSTATEs for a missing operator class, operator or conversion. */
+/** SQLSTATEs of commands that fail because an operator class, operator or conversion does not exist. */
 const NOT_POSSIBLE: ReadonlySet<unknown> = new Set(['42704', '42804', '42830', '42883']);
 
 async function isPossible(pg: PGlite, command: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { CatalogContents, CatalogForeignKey, ColumnModel, TableModel } from '../engine-contract.js';
 import { type CatalogCell, escaped, type KeyPattern, linkOf, type Patterns } from './patterns.js';
 
-/** The system catalogs to fill, in this order. */
+/** The tables in `pg_catalog` that are filled with rows for a caller's entities. */
 export const FILLED_CATALOGS = [
   'pg_class',
   'pg_type',

@@ -119,7 +119,10 @@ export interface ArrowColumn {
   clear(): void;
 }
 
-/** Builds column data with a validity bitmap. The order of the buffers is Arrow's: offsets, values, bitmap. */
+/**
+ * Builds column data with a validity bitmap. The buffers are in the order of `BufferType` in apache-arrow: offsets,
+ * values, bitmap.
+ */
 export function dataOf(
   type: DataType,
   validity: ValidityBitmap,

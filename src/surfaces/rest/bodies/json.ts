@@ -87,8 +87,8 @@ export function requirePlain(text: string): void {
 type Limit = readonly [what: string, limit: number];
 
 /**
- * Throws if `text` contains too many of the character `separator` or too many levels. Strings are skipped: a body may
- * be one long text.
+ * Throws if `text` contains the character `separator` too often or is nested too deeply. Strings are skipped, since a
+ * body may be one long text.
  */
 function requireWithin(text: string, separator: number, [what, most]: Limit, [level, deepest]: Limit): void {
   let count = 0;
@@ -147,7 +147,10 @@ function requireExactNumbers(json: string): void {
 /** Minimum length of a number without exponent that a double may round. */
 const LONG_NUMBER = 16;
 
-/** Finds the first number at or after `from` that is long or has an exponent. `from` must be outside strings. */
+/**
+ * Finds the first number at or after `from` that has an exponent or at least `LONG_NUMBER` characters. `from` must be
+ * outside strings.
+ */
 function longNumberFrom(json: string, from: number): { readonly start: number; readonly end: number } | null {
   for (let at = from; at < json.length; at++) {
     const code = json.charCodeAt(at);

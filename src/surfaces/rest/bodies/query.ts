@@ -13,7 +13,7 @@ import { readerOf, readerOfOne } from './reader.js';
 
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
-/** Shape of the values of `$1 …`, at most as many as the Postgres protocol can bind. */
+/** Values of `$1 …` in a request: at most as many as the Postgres protocol can bind. */
 const PARAMETERS = list(
   SCALAR,
   'Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings.',

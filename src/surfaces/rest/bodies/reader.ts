@@ -12,7 +12,7 @@ const DIALECT: Dialect = {
     strictTypes: false,
     allowUnionTypes: true,
     verbose: true,
-    // Stop at the first error, so that a body with many errors costs no more than one.
+    // Stop at the first error, so that a body with many errors costs no more than a body with one.
     allErrors: false,
     // The shapes are static, and a test validates the document that contains them.
     meta: false,

@@ -60,7 +60,7 @@ export async function documentRoutes(
   });
 }
 
-/** Replaces each part that is a component by a reference to it. */
+/** Replaces each part that is a component of the document with a reference to the component. */
 function withReferences(part: unknown, names: ReadonlyMap<unknown, string>): unknown {
   const name = names.get(part);
   if (name !== undefined) return ref(name);

@@ -45,7 +45,7 @@ type RefusalStage =
   | 'subscription'
   | 'mcp';
 
-/** The stage at which each error of the catalogue occurs; omitting an error fails to compile. */
+/** The stage at which each error of the catalogue occurs. An error missing here is a compile error. */
 const STAGE_OF = {
   overlap: 'running',
   overlapSpent: 'running',
@@ -184,7 +184,10 @@ export function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: PROBLEM_REF } } };
 }
 
-/** Builds the responses by status, listing the error codes of the given stages or single errors. */
+/**
+ * Builds the error responses by HTTP status. Each lists the codes of the errors selected by `steps`: all errors of a
+ * stage, or a single error.
+ */
 export function refusals(
   ...steps: readonly (RefusalStage | ErrorName)[]
 ): Readonly<Record<string, ReturnType<typeof problem>>> {

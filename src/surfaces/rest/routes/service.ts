@@ -115,7 +115,10 @@ function keptPolicyOf({ keptPolicy }: HealthParts): { readonly kept_policy?: obj
   return { kept_policy: { since: instant(since), until: instant(until), seconds_left: left } };
 }
 
-/** Runs `look` at most once every `ms` milliseconds; concurrent callers share the result. A failure counts as false. */
+/**
+ * Returns a function that runs `look` at most once every `ms` milliseconds; concurrent callers share the result. A
+ * failure counts as false.
+ */
 function throttled(ms: number, look: () => Promise<boolean>): () => Promise<boolean> {
   let last: Promise<boolean> | null = null;
   let until = 0;

@@ -28,7 +28,7 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
       ...subscription,
       call,
       nextCall: () => {
-        // The certificate of the connection may have become invalid.
+        // Read again, because the certificate of the connection may have become invalid.
         const { requestId, credentials } = callOf(request.raw);
         return { ...call, requestId, credentials };
       },

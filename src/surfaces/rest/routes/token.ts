@@ -156,7 +156,7 @@ function sendFault(reply: FastifyReply, error: QueryError, call: RequestCall, co
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-/** Returns the OAuth error code. By RFC 8693, 2.2.2, an unacceptable token is an invalid request. */
+/** Returns the OAuth error code. By RFC 8693, section 2.2.2, an unacceptable token is an invalid request. */
 function codeFor({ http }: QueryError): string {
   if (http === 429 || http === 503) return 'temporarily_unavailable';
   return http < 500 ? 'invalid_request' : 'server_error';
