@@ -172,7 +172,7 @@ export class FastQuestion implements ShortAnswer {
   }
 
   async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
-    const { route, literals, parameters, resultFormats, standby } = asked;
+    const { route, caller, literals, parameters, resultFormats, standby } = asked;
     const { requestId } = this.#request;
     const sink = this.#receiver.streaming(route.plan);
     const counted = new CountedSink(sink);
@@ -189,7 +189,6 @@ export class FastQuestion implements ShortAnswer {
         whole: this.#receiver.whole,
         standby,
       };
-      const { caller } = route.permit;
       uses = { spending: new ModelUsage(), standby: standbyUseFor(this.#parts, caller, plan, delivery) };
       const answer = await run(this.#parts, caller, plan, delivery, recorded, () => counted, uses);
       const { rows, truncated } = answer;

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import tap, { test } from 'tap';
 import { type AuditLog, AuditUnavailable } from '../../../audit/index.js';
 import { PermittedRequest } from '../../../src/ask/request/permitted-request.js';
+import { QuestionRouter } from '../../../src/ask/routes/questions.js';
 import { Route } from '../../../src/ask/routes/route.js';
 import { generatedSql, sql } from '../../../src/base/sql.js';
 import { createPgFrontend, type PgFrontend } from '../../../src/surfaces/pg/index.js';
@@ -279,6 +281,47 @@ async function suite(): Promise<void> {
       records.map((r) => r.chain),
       [['user:eu'], ['user:eu'], chain, chain],
     );
+  });
+
+  test('a token that is revoked ends its own long answer, and none by a route that it made', async (t) => {
+    const router = new QuestionRouter(sealing(shop.service, { audit: log.log }));
+    const ask = async (token: string, id: number, column: string): Promise<number> => {
+      const text = `select ${column} from "order" where id >= ${id} order by id`;
+      const credentials = { kind: 'bearer', token, address: '127.0.0.1' } as const;
+      const body = { kind: 'osql', text } as const;
+      let count = 0;
+      const sink = { write: (_: Uint8Array, rows: number) => void (count += rows) };
+      await router.answer(
+        { requestId: randomUUID(), surface: 'rest', credentials, body, parameterOids: [] },
+        { parameters: [], resultFormats: [], maxRows: 0, signal: null, sink },
+      );
+      return count;
+    };
+    const warmBy = async (token: string, column: string): Promise<void> => {
+      for (const known = router.known; router.known === known; ) await ask(token, 1490, column);
+    };
+    const revoke = (token: string): Promise<unknown> => {
+      const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
+        jti: string;
+      };
+      return shop.service.revocations.revoke({ kind: 'token', name: claims.jti });
+    };
+    const [first, second] = [await shop.token('user:ada'), await shop.token('user:ada')];
+    for (const column of ['region', 'placed_at']) await warmBy(first, column);
+    await ask(second, 1490, 'id');
+    await revoke(first);
+    const before = router.known;
+    t.equal(await ask(second, 1, 'region'), 1_500, 'the route is of another token, which is revoked');
+    t.equal(router.known, before + 1);
+    log.hold();
+    const ended = t.rejects(ask(second, 1, 'placed_at'), { code: 'E2003' });
+    await log.reached();
+    await settled();
+    await revoke(second);
+    log.release();
+    await ended;
+    t.equal(router.known, before + 2);
+    t.equal(await openDecisions(), 0);
   });
 
   test('a series that comes byte by byte, and one that ends in Flush', async (t) => {
