@@ -60,22 +60,29 @@ function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['mod
 }
 
 /**
- * True if the policy is unchanged for every subject in the caller's chain and for all claimed roles, and the
- * declarations of the plan's relations are unchanged.
+ * True if the policy is unchanged for every subject in the caller's chain and for all roles that apply to the caller, and
+ * the declarations of the plan's relations are unchanged.
  */
 function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Caller['model']): boolean {
   if (now.snapshot === null) return false;
   return samePolicy(identity, snapshot, now.snapshot) && sameRelations(plan, manifest, now.manifest);
 }
 
-function samePolicy({ chain, aclRoles }: Identity, before: PolicySnapshot, now: PolicySnapshot): boolean {
+function samePolicy(
+  { chain, aclRoles, members }: Identity,
+  before: PolicySnapshot,
+  now: PolicySnapshot,
+): boolean {
   if (before.version === now.version) return true;
   const [old, next] = [before.document, now.document];
+  // For an exchanged token, deny rules apply of all roles within a subject's ceiling, claimed or not.
+  const imposed =
+    members === undefined ? [] : chain.flatMap((subject) => next.subjects[subject]?.ceiling ?? []);
   return (
     same(aboutAll(old), aboutAll(next)) &&
     chain.every((subject) => same(old.subjects[subject], next.subjects[subject])) &&
     chain.every((subject) => same(accountsOf(old, subject), accountsOf(next, subject))) &&
-    aclRoles.every((role) => same(old.roles[role], next.roles[role]))
+    [...aclRoles, ...imposed].every((role) => same(old.roles[role], next.roles[role]))
   );
 }
 
