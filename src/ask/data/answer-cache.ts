@@ -48,8 +48,7 @@ export class AnswerCache {
     this.#bounds = bounds;
     this.#memory = memory;
     const { bytes: maxSize, entries: max } = bounds;
-    // Memory is given back once the cache no longer has the answer: a waiter that is then served may free more of it.
-    const disposeAfter = (answer: CachedAnswer): void => memory.giveBack(null, sizeOf(answer));
+    const disposeAfter = (a: CachedAnswer): void => memory.giveBack(null, sizeOf(a)); // may free another answer
     this.#answers =
       maxSize === 0 ? null : new LRUCache({ max, maxSize, sizeCalculation: sizeOf, disposeAfter });
     memory.onShortage((bytes) => this.#giveUp(bytes));
@@ -76,8 +75,7 @@ export class AnswerCache {
 
   keep(key: string, answer: CachedAnswer): void {
     if (this.#answers === null || sizeOf(answer) > this.#bounds.bytes) return;
-    // Counted first, since the answers that it replaces may be given to a waiter, and then it may be freed as well.
-    this.#memory.hold(null, sizeOf(answer));
+    this.#memory.hold(null, sizeOf(answer)); // first, since `set` may already free it again
     this.#answers.set(key, Object.freeze(answer));
   }
 

@@ -49,14 +49,22 @@ export class RunningQueries {
     for (const running of this.#running) endUnlessKept(running, model);
   }
 
+  /** True if `caller` may be given an answer now: its token is not revoked, and its rights to `plan` are as they were. */
+  mayAnswer(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
+    return isKept(caller, plan, served) && !this.#revoked.has(caller.identity);
+  }
+
   #endIfRevoked({ caller, stop }: RunningQuery): void {
     if (this.#revoked.has(caller.identity)) stop.abort(queryError('rightsChanged', {}));
   }
 }
 
 function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['model']): void {
-  if (caller.model === served) return;
-  if (!keeps(caller, plan, served)) stop.abort(queryError('rightsChanged', {}));
+  if (!isKept(caller, plan, served)) stop.abort(queryError('rightsChanged', {}));
+}
+
+function isKept(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
+  return caller.model === served || keeps(caller, plan, served);
 }
 
 /**

@@ -127,7 +127,9 @@ export class FastQuestion implements ShortAnswer {
     const asked = this.#asked;
     const { recorded, requestId } = this.#request;
     if (asked === null || this.#going !== null || recorded === 'waiting') return;
-    const { route } = asked;
+    const { route, caller } = asked;
+    if (this.#rows !== null && !this.#parts.underway.mayAnswer(caller, route.plan, this.#parts.model()))
+      this.#failure ??= { error: queryError('rightsChanged', {}), cancelled: false };
     if (recorded !== 'recorded') {
       if (this.#rows === null && this.#failure === null) this.#letGo();
       this.#rest();

@@ -254,6 +254,29 @@ async function suite(): Promise<void> {
       t.equal(rows(await client.ask(...ask())), 'D 1,D 2', `and back: ${name}`);
   });
 
+  test('an answer that waits for its record is not given once the rights are gone', async (t) => {
+    t.teardown(() => serve(SHOP_POLICY));
+    const client = await login('user:eu');
+    t.teardown(() => client.end());
+    const text = query('select region from customer where id < 9 order by id');
+    const changes = [
+      ['another policy', SHOP_POLICY.replace(/^ {2}user:eu: .*$/m, ''), /55000/],
+      ['another policy, and the same rights', SHOP_POLICY.replace(/^ {2}user:us: .*$/m, ''), /D eu/],
+    ] as const;
+    for (const [what, policy, said] of changes) {
+      await serve(SHOP_POLICY);
+      await warm(client, () => [text]);
+      log.hold();
+      client.send(text);
+      await log.reached();
+      await settled(); // the database has answered
+      await serve(policy);
+      log.release();
+      t.match((await client.until('Z')).join(), said, what);
+    }
+    t.equal(await openDecisions(), 0);
+  });
+
   test('a newer token with fewer roles shows less at once', async (t) => {
     const [client, other] = [await login('user:ada'), await login('user:ada')];
     for (const c of [client, other]) t.teardown(() => c.end());
