@@ -149,7 +149,7 @@ export class FastQuestion implements ShortAnswer {
     const { requestId } = this.#request;
     const { told, text } = this.#placed(asked, error);
     this.#rest();
-    this.#request.ended({
+    this.#request.failed({
       outcome: cancelled ? 'cancelled' : 'error',
       rows: 0,
       error: told,

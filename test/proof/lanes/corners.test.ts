@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import tap, { test } from 'tap';
 import { type AuditLog, AuditUnavailable } from '../../../audit/index.js';
+import { quotaOf } from '../../../policy/index.js';
 import { PermittedRequest } from '../../../src/ask/request/permitted-request.js';
 import { QuestionRouter } from '../../../src/ask/routes/questions.js';
 import { Route } from '../../../src/ask/routes/route.js';
@@ -275,6 +276,27 @@ async function suite(): Promise<void> {
       t.match((await client.until('Z')).join(), said, what);
     }
     t.equal(await openDecisions(), 0);
+  });
+
+  test('a question that fails on the fast lane costs its time, as it does on the other', async (t) => {
+    t.teardown(() => serve(SHOP_POLICY));
+    await serve(SHOP_POLICY.replace('\nlimits:\n', '\nlimits:\n  subject: [{ per: day, seconds: 1000 }]\n'));
+    const { snapshot } = shop.service.model();
+    const user = { tenant: shop.service.tenant, subject: 'user:ada', chain: ['user:ada'], task: null };
+    const quotas = (snapshot?.quotas ?? []).map((rule) => quotaOf(rule, user));
+    const msUsed = async (): Promise<number> =>
+      (await sealedParts(shop.service).limiter.quotas.state(quotas))[0]?.used ?? 0;
+    const client = await login('user:ada');
+    t.teardown(() => client.end());
+    await client.ask(parse('over', 'select 8 / (id - $1) as q from customer where id = 2'), sync);
+    const over = (id: string): Buffer[] => [bind('', 'over', { values: [Buffer.from(id)] }), execute(), sync];
+    await warm(client, () => over('1'));
+    const before = await msUsed();
+    t.ok(before > 0);
+    let said = '';
+    t.equal(await isFast(async () => (said = (await client.ask(...over('2'))).join())), true);
+    t.match(said, /22012/);
+    t.ok((await msUsed()) > before);
   });
 
   test('a newer token with fewer roles shows less at once', async (t) => {
