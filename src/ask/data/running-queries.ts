@@ -1,5 +1,11 @@
 import { type GovernedPlan, queryError, relationsRead } from 'osl-compiler';
-import type { Identity, PolicySnapshot, RevocationCheck } from '../../../policy/index.js';
+import {
+  effectiveAccess,
+  type FollowedApprovals,
+  type Identity,
+  type PolicySnapshot,
+  type RevocationCheck,
+} from '../../../policy/index.js';
 import type { Caller } from '../request/caller.js';
 
 /** A running query. */
@@ -19,12 +25,16 @@ interface RunningQuery {
 export class RunningQueries {
   readonly #running = new Set<RunningQuery>();
   readonly #revoked: RevocationCheck;
+  readonly #approvals: FollowedApprovals;
 
-  constructor(revoked: RevocationCheck) {
+  constructor(revoked: RevocationCheck, approvals: FollowedApprovals) {
     this.#revoked = revoked;
-    revoked.follow(() => {
+    this.#approvals = approvals;
+    const look = (): void => {
       for (const running of this.#running) this.#endIfRevoked(running);
-    });
+    };
+    revoked.follow(look);
+    approvals.follow(look);
   }
 
   begin(caller: Caller, plan: GovernedPlan, signal: AbortSignal | null, served: Caller['model']): QueryRun {
@@ -49,13 +59,22 @@ export class RunningQueries {
     for (const running of this.#running) endUnlessKept(running, model);
   }
 
-  /** True if `caller` may be given an answer now: its token is not revoked, and its rights to `plan` are as they were. */
+  /** True if `caller` may be given an answer now, by its token, its approvals and its rights to `plan`. */
   mayAnswer(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
-    return isKept(caller, plan, served) && !this.#revoked.has(caller.identity);
+    return isKept(caller, plan, served) && !this.#isRevoked(caller);
   }
 
   #endIfRevoked({ caller, stop }: RunningQuery): void {
-    if (this.#revoked.has(caller.identity)) stop.abort(queryError('rightsChanged', {}));
+    if (this.#isRevoked(caller)) stop.abort(queryError('rightsChanged', {}));
+  }
+
+  /** True if the caller's token was revoked, or an approval that opened a grant to it has ended. */
+  #isRevoked({ identity, access, snapshot, manifest, circumstances, purpose, task }: Caller): boolean {
+    if (this.#revoked.has(identity)) return true;
+    if (circumstances.approved.ids.length === 0) return false;
+    const now = { ...circumstances, approved: this.#approvals.of(identity, purpose, task) };
+    const { open } = effectiveAccess(identity, snapshot, manifest.catalog, now, access.read);
+    return access.open.some((key) => !open.includes(key));
   }
 }
 
