@@ -46,6 +46,12 @@ export const ALL_APPROVED: ApprovedGrants = Object.freeze({
 /** The approvals in force, by chain. */
 export class Approvals {
   #byChain: ReadonlyMap<string, readonly Approval[]> = new Map();
+  readonly #followers = new Set<() => void>();
+
+  /** Calls `heard` whenever the approvals were read again. */
+  follow(heard: () => void): void {
+    this.#followers.add(heard);
+  }
 
   /** Replaces all approvals. */
   replace(approvals: readonly Approval[]): void {
@@ -55,6 +61,7 @@ export class Approvals {
       byChain.set(key, [...(byChain.get(key) ?? []), approval]);
     }
     this.#byChain = byChain;
+    for (const heard of this.#followers) heard();
   }
 
   /** Returns the approvals in force for this chain, purpose and task. If two cover a grant, the later end applies. */
@@ -80,3 +87,6 @@ export class Approvals {
 
 /** The lookup of the approvals for a request. */
 export type ApprovalCheck = Pick<Approvals, 'of'>;
+
+/** The approvals for running queries. */
+export type FollowedApprovals = Pick<Approvals, 'of' | 'follow'>;

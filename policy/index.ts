@@ -16,6 +16,7 @@ export {
   type ApprovalCheck,
   type ApprovalRule,
   Approvals,
+  type FollowedApprovals,
   NOTHING_APPROVED,
 } from './approvals.js';
 export { attributesOf, comparedColumns, type ReadAttributes, type TableAttribute } from './attributes.js';

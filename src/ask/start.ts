@@ -1,5 +1,5 @@
 import type { AuditLog } from '../../audit/index.js';
-import type { RevocationCheck } from '../../policy/index.js';
+import type { FollowedApprovals, RevocationCheck } from '../../policy/index.js';
 import type { ServiceLog } from '../base/log.js';
 import type { AnswerMemory } from '../engine/index.js';
 import type { ServedModel } from '../model/served-model.js';
@@ -19,6 +19,7 @@ export interface AskFoundation {
   readonly audit: AuditLog;
   readonly log: ServiceLog;
   readonly revoked: RevocationCheck;
+  readonly approvals: FollowedApprovals;
   readonly memory: AnswerMemory;
   /** The secret from which the keys of `hash` masks and of subscriptions are derived. */
   readonly masking: Uint8Array;
@@ -56,13 +57,13 @@ export interface AskingParts extends Pick<AnswerParts, AskPartName> {
 
 /** Starts caches, parser threads, and counters of refused calls. */
 export async function startAsk(
-  { tenant, audit, log, revoked, memory, masking, marksDir, follow }: AskFoundation,
+  { tenant, audit, log, revoked, approvals, memory, masking, marksDir, follow }: AskFoundation,
   { caps, resultCache, planCacheBytes, exactUpTo, probeWindowMs: windowMs, subscriptions }: AskSettings,
 ): Promise<{ readonly asking: AskingParts; close(): Promise<void> }> {
   const marks = await startMarks(marksDir, tenant, audit, log);
   const parsing = createParsing({ log });
   const answers = new AnswerCache(resultCache, memory);
-  const underway = new RunningQueries(revoked);
+  const underway = new RunningQueries(revoked, approvals);
   const refusals = createRefusalThrottle({ tenant, audit, log });
   const probes = createProbes({ tenant, audit, log, windowMs });
   follow((model) => {

@@ -287,6 +287,7 @@ async function openedIn(
         audit,
         log,
         revoked,
+        approvals: approvalRequests.approvals,
         memory,
         masking: keys.masking,
         marksDir: seat.marksDir,

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import tap, { test } from 'tap';
-import type { AnswerCacheBounds } from '../../src/ask/data/answer-cache.js';
+import { AnswerCache, type AnswerCacheBounds } from '../../src/ask/data/answer-cache.js';
 import { generatedSql, sql } from '../../src/base/sql.js';
+import { AnswerMemory } from '../../src/engine/answer-memory.js';
 import { inOneMoment } from '../support/moment.js';
 import { nativeOfRun } from '../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
@@ -30,6 +31,43 @@ function withRules(rules: Readonly<Record<string, string>>): string {
 }
 
 const ROOM: AnswerCacheBounds = { bytes: 1 << 20, entries: 100, answerBytes: 8_192 };
+
+/** An answer of this many bytes, to a query that ran just now. */
+function answerOf(bytes: number) {
+  const pieces = [{ bytes: new Uint8Array(bytes), rows: 1 }];
+  return { pieces, bytes, rows: 1, epoch: 'one', asOf: Date.now(), readAt: performance.now() };
+}
+
+test('memory of an answer is given back once, though giving it back serves somebody who waits', async (t) => {
+  const full = () => {
+    const memory = new AnswerMemory({ rowBytes: 10_000, bytes: 10_000 });
+    const cache = new AnswerCache({ bytes: 8_000, entries: 10, answerBytes: 4_000 }, memory);
+    t.ok(memory.take('user:ann', 9_000));
+    void memory.wait('user:bob', 3_000); // more than there is with an empty cache
+    return { memory, cache };
+  };
+  await t.test('a caller who overtakes frees two answers', async (t) => {
+    const { memory, cache } = full();
+    cache.keep('first', answerOf(1_000));
+    cache.keep('second', answerOf(500));
+    t.notOk(memory.take('user:cy', 1_500));
+    t.equal(memory.stats().held, 9_000 + cache.stats().bytes);
+    t.ok(memory.take('user:cy', 900));
+  });
+  await t.test('two equal queries end one after the other', async (t) => {
+    const { memory, cache } = full();
+    cache.keep('same', answerOf(1_000));
+    cache.keep('same', answerOf(1_000));
+    t.equal(memory.stats().held, 9_000 + cache.stats().bytes);
+  });
+  await t.test('an answer of an earlier epoch is dropped', async (t) => {
+    const { memory, cache } = full();
+    cache.keep('old', answerOf(1_000));
+    cache.keep('other', answerOf(500));
+    t.equal(cache.find('old', 'two', DAY * 1_000), null);
+    t.equal(memory.stats().held, 9_000 + cache.stats().bytes);
+  });
+});
 
 const postgres = await nativeOfRun();
 if (postgres === null) tap.pass('no native Postgres for this run');

@@ -48,8 +48,9 @@ export class AnswerCache {
     this.#bounds = bounds;
     this.#memory = memory;
     const { bytes: maxSize, entries: max } = bounds;
-    const dispose = (answer: CachedAnswer): void => memory.giveBack(null, sizeOf(answer));
-    this.#answers = maxSize === 0 ? null : new LRUCache({ max, maxSize, sizeCalculation: sizeOf, dispose });
+    const disposeAfter = (a: CachedAnswer): void => memory.giveBack(null, sizeOf(a)); // may free another answer
+    this.#answers =
+      maxSize === 0 ? null : new LRUCache({ max, maxSize, sizeCalculation: sizeOf, disposeAfter });
     memory.onShortage((bytes) => this.#giveUp(bytes));
   }
 
@@ -73,9 +74,9 @@ export class AnswerCache {
   }
 
   keep(key: string, answer: CachedAnswer): void {
-    if (this.#answers === null) return;
+    if (this.#answers === null || sizeOf(answer) > this.#bounds.bytes) return;
+    this.#memory.hold(null, sizeOf(answer)); // first, since `set` may already free it again
     this.#answers.set(key, Object.freeze(answer));
-    if (this.#answers.peek(key) === answer) this.#memory.hold(null, sizeOf(answer));
   }
 
   clear(): void {

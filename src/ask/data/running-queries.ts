@@ -1,5 +1,11 @@
 import { type GovernedPlan, queryError, relationsRead } from 'osl-compiler';
-import type { Identity, PolicySnapshot, RevocationCheck } from '../../../policy/index.js';
+import {
+  effectiveAccess,
+  type FollowedApprovals,
+  type Identity,
+  type PolicySnapshot,
+  type RevocationCheck,
+} from '../../../policy/index.js';
 import type { Caller } from '../request/caller.js';
 
 /** Handle of a running query. */
@@ -19,12 +25,16 @@ interface RunningQuery {
 export class RunningQueries {
   readonly #running = new Set<RunningQuery>();
   readonly #revoked: RevocationCheck;
+  readonly #approvals: FollowedApprovals;
 
-  constructor(revoked: RevocationCheck) {
+  constructor(revoked: RevocationCheck, approvals: FollowedApprovals) {
     this.#revoked = revoked;
-    revoked.follow(() => {
+    this.#approvals = approvals;
+    const look = (): void => {
       for (const running of this.#running) this.#endIfRevoked(running);
-    });
+    };
+    revoked.follow(look);
+    approvals.follow(look);
   }
 
   begin(caller: Caller, plan: GovernedPlan, signal: AbortSignal | null, served: Caller['model']): QueryRun {
@@ -49,33 +59,57 @@ export class RunningQueries {
     for (const running of this.#running) endUnlessKept(running, model);
   }
 
+  /** True if `caller` may be given an answer now, by its token, its approvals and its rights to `plan`. */
+  mayAnswer(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
+    return isKept(caller, plan, served) && !this.#isRevoked(caller);
+  }
+
   #endIfRevoked({ caller, stop }: RunningQuery): void {
-    if (this.#revoked.has(caller.identity)) stop.abort(queryError('rightsChanged', {}));
+    if (this.#isRevoked(caller)) stop.abort(queryError('rightsChanged', {}));
+  }
+
+  /** True if the caller's token was revoked, or an approval that opened a grant to it has ended. */
+  #isRevoked({ identity, access, snapshot, manifest, circumstances, purpose, task }: Caller): boolean {
+    if (this.#revoked.has(identity)) return true;
+    if (circumstances.approved.ids.length === 0) return false;
+    const now = { ...circumstances, approved: this.#approvals.of(identity, purpose, task) };
+    const { open } = effectiveAccess(identity, snapshot, manifest.catalog, now, access.read);
+    return access.open.some((key) => !open.includes(key));
   }
 }
 
 function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['model']): void {
-  if (caller.model === served) return;
-  if (!keeps(caller, plan, served)) stop.abort(queryError('rightsChanged', {}));
+  if (!isKept(caller, plan, served)) stop.abort(queryError('rightsChanged', {}));
+}
+
+function isKept(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
+  return caller.model === served || keeps(caller, plan, served);
 }
 
 /**
- * True if the policy is unchanged for every subject in the caller's chain and for all claimed roles, and the
- * declarations of the plan's relations are unchanged.
+ * True if the policy is unchanged for every subject in the caller's chain and for all roles that apply to the caller, and
+ * the declarations of the plan's relations are unchanged.
  */
 function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Caller['model']): boolean {
   if (now.snapshot === null) return false;
   return samePolicy(identity, snapshot, now.snapshot) && sameRelations(plan, manifest, now.manifest);
 }
 
-function samePolicy({ chain, aclRoles }: Identity, before: PolicySnapshot, now: PolicySnapshot): boolean {
+function samePolicy(
+  { chain, aclRoles, members }: Identity,
+  before: PolicySnapshot,
+  now: PolicySnapshot,
+): boolean {
   if (before.version === now.version) return true;
   const [old, next] = [before.document, now.document];
+  // For an exchanged token, deny rules apply of all roles within a subject's ceiling, claimed or not.
+  const imposed =
+    members === undefined ? [] : chain.flatMap((subject) => next.subjects[subject]?.ceiling ?? []);
   return (
     same(aboutAll(old), aboutAll(next)) &&
     chain.every((subject) => same(old.subjects[subject], next.subjects[subject])) &&
     chain.every((subject) => same(accountsOf(old, subject), accountsOf(next, subject))) &&
-    aclRoles.every((role) => same(old.roles[role], next.roles[role]))
+    [...aclRoles, ...imposed].every((role) => same(old.roles[role], next.roles[role]))
   );
 }
 

@@ -80,6 +80,14 @@ export class PermittedRequest {
     this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us, standby);
   }
 
+  /** Like `ended`, for a statement that only the fast path has run: charges its time. */
+  failed(end: PermittedEnd): void {
+    const permit = this.#permit;
+    const ms = performance.now() - this.#startedAt;
+    if (permit !== null) chargeAnswer(this.#means.limiter, permit.caller, 'query', { rows: 0, bytes: 0, ms });
+    this.ended(end);
+  }
+
   /** Records the outcome of a request that `answered` does not record, provided that the decision is in the log. */
   ended(end: PermittedEnd): void {
     const permit = this.#permit;

@@ -127,7 +127,9 @@ export class FastQuestion implements ShortAnswer {
     const asked = this.#asked;
     const { recorded, requestId } = this.#request;
     if (asked === null || this.#going !== null || recorded === 'waiting') return;
-    const { route } = asked;
+    const { route, caller } = asked;
+    if (this.#rows !== null && !this.#parts.underway.mayAnswer(caller, route.plan, this.#parts.model()))
+      this.#failure ??= { error: queryError('rightsChanged', {}), cancelled: false };
     if (recorded !== 'recorded') {
       if (this.#rows === null && this.#failure === null) this.#letGo();
       this.#rest();
@@ -147,7 +149,7 @@ export class FastQuestion implements ShortAnswer {
     const { requestId } = this.#request;
     const { told, text } = this.#placed(asked, error);
     this.#rest();
-    this.#request.ended({
+    this.#request.failed({
       outcome: cancelled ? 'cancelled' : 'error',
       rows: 0,
       error: told,
@@ -172,7 +174,7 @@ export class FastQuestion implements ShortAnswer {
   }
 
   async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
-    const { route, literals, parameters, resultFormats, standby } = asked;
+    const { route, caller, literals, parameters, resultFormats, standby } = asked;
     const { requestId } = this.#request;
     const sink = this.#receiver.streaming(route.plan);
     const counted = new CountedSink(sink);
@@ -189,7 +191,6 @@ export class FastQuestion implements ShortAnswer {
         whole: this.#receiver.whole,
         standby,
       };
-      const { caller } = route.permit;
       uses = { spending: new ModelUsage(), standby: standbyUseFor(this.#parts, caller, plan, delivery) };
       const answer = await run(this.#parts, caller, plan, delivery, recorded, () => counted, uses);
       const { rows, truncated } = answer;

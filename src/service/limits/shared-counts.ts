@@ -54,6 +54,10 @@ export class SharedCounts {
   #failing = false;
   #heard = false;
   #saying = false;
+  /** Charges that the store has not answered yet. */
+  #adding: Promise<unknown> | null = null;
+  /** Amounts, by hashed key, that the store counted too late for its answer; deducted when they are charged again. */
+  readonly #counted = new Map<string, number>();
   /** Unused part of this process's own share in the current window, by hashed key. */
   readonly #own = new Map<string, Lease>();
 
@@ -100,9 +104,29 @@ export class SharedCounts {
     else arrived({ tokens: portion.tokens, endsAt: monotonicMs() + portion.endsInMs });
   }
 
+  /** Adds charges. After a failure, they must be part of the next call. */
   async #charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]> {
-    const keyed = charges.map((charge) => ({ ...charge, key: this.#keyOf(charge.key) }));
-    return this.#inTime(() => this.#store.add(keyed));
+    if (this.#adding !== null) throw new Error('the store of limits has not answered the last charges yet');
+    const keyed = charges.map((charge) => {
+      const key = this.#keyOf(charge.key);
+      return { ...charge, key, amount: charge.amount - (this.#counted.get(key) ?? 0) };
+    });
+    const counts = await this.#inTime(() => this.#add(keyed));
+    this.#counted.clear();
+    return counts;
+  }
+
+  /** Adds to the counts. Notes what the store has counted, even if nobody waits for its answer any more. */
+  async #add(charges: readonly Charge[]): Promise<readonly QuotaCount[]> {
+    const adding = this.#store.add(charges);
+    this.#adding = adding;
+    try {
+      const counts = await adding;
+      for (const { key, amount } of charges) this.#counted.set(key, (this.#counted.get(key) ?? 0) + amount);
+      return counts;
+    } finally {
+      this.#adding = null;
+    }
   }
 
   /** Adds to sets, without a fallback to a share per process, since sets may overlap. @throws QueryError E5038 */

@@ -66,11 +66,12 @@ export function startChanges(
   settings: Settings,
 ): { readonly changes: ModelChanges; close(): Promise<void> } {
   const { serving, publishing, log, announce } = parts;
+  const model = modelPart(parts, seat, settings);
   const reloadable = [
-    modelPart(parts, seat, settings),
+    model,
     parts.trust,
     parts.dashboards,
-    ...[...parts.opened].map(([name, engine]) => enginePart(name, engine, serving, settings)),
+    ...[...parts.opened].map(([name, engine]) => enginePart(name, engine, model.manifest, settings)),
     ...lineagePart(settings),
   ];
   const policyParts: PolicyParts = {
@@ -122,11 +123,15 @@ function modelPart(
   { serving, publishing, service: { engines }, keys, log }: ChangingParts,
   seat: ProcessFiles,
   { manifestFile, policyFile }: Settings,
-): ReloadPart {
+): ReloadPart & { readonly manifest: () => Manifest } {
+  let { manifest } = serving.model;
   return {
+    /** Returns the manifest that was prepared last, for the parts that are prepared after it. */
+    manifest: () => manifest,
     prepare: async () => {
       const next = await loadModel(manifestFile, policyFile, publishing.versions.head, seat.read);
       refuseOtherConnectors(next, engines);
+      ({ manifest } = next);
       await requireRowSecurity(next, keys, log);
       if (next.tenant !== serving.model.tenant)
         throw new StartProblem('the tenant cannot change while the service runs');
@@ -148,10 +153,15 @@ function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, unknown
   );
 }
 
-function enginePart(name: string, engine: OpenEngine, serving: CurrentModel, settings: Settings): ReloadPart {
+function enginePart(
+  name: string,
+  engine: OpenEngine,
+  manifest: () => Manifest,
+  settings: Settings,
+): ReloadPart {
   return {
     prepare: async () => {
-      const connector = serving.model.manifest.connectors.get(name);
+      const connector = manifest().connectors.get(name);
       if (connector === undefined) throw new StartProblem(`connector \`${name}\` is not declared any more`);
       return renewal(name, engine, await engineConfig(connector, settings));
     },

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import tap, { test } from 'tap';
 import { type AuditLog, AuditUnavailable } from '../../../audit/index.js';
+import { quotaOf } from '../../../policy/index.js';
 import { PermittedRequest } from '../../../src/ask/request/permitted-request.js';
+import { QuestionRouter } from '../../../src/ask/routes/questions.js';
 import { Route } from '../../../src/ask/routes/route.js';
 import { generatedSql, sql } from '../../../src/base/sql.js';
 import { createPgFrontend, type PgFrontend } from '../../../src/surfaces/pg/index.js';
@@ -252,6 +255,50 @@ async function suite(): Promise<void> {
       t.equal(rows(await client.ask(...ask())), 'D 1,D 2', `and back: ${name}`);
   });
 
+  test('an answer that waits for its record is not given once the rights are gone', async (t) => {
+    t.teardown(() => serve(SHOP_POLICY));
+    const client = await login('user:eu');
+    t.teardown(() => client.end());
+    const text = query('select region from customer where id < 9 order by id');
+    const changes = [
+      ['another policy', SHOP_POLICY.replace(/^ {2}user:eu: .*$/m, ''), /55000/],
+      ['another policy, and the same rights', SHOP_POLICY.replace(/^ {2}user:us: .*$/m, ''), /D eu/],
+    ] as const;
+    for (const [what, policy, said] of changes) {
+      await serve(SHOP_POLICY);
+      await warm(client, () => [text]);
+      log.hold();
+      client.send(text);
+      await log.reached();
+      await settled(); // the database has answered
+      await serve(policy);
+      log.release();
+      t.match((await client.until('Z')).join(), said, what);
+    }
+    t.equal(await openDecisions(), 0);
+  });
+
+  test('a question that fails on the fast lane costs its time, as it does on the other', async (t) => {
+    t.teardown(() => serve(SHOP_POLICY));
+    await serve(SHOP_POLICY.replace('\nlimits:\n', '\nlimits:\n  subject: [{ per: day, seconds: 1000 }]\n'));
+    const { snapshot } = shop.service.model();
+    const user = { tenant: shop.service.tenant, subject: 'user:ada', chain: ['user:ada'], task: null };
+    const quotas = (snapshot?.quotas ?? []).map((rule) => quotaOf(rule, user));
+    const msUsed = async (): Promise<number> =>
+      (await sealedParts(shop.service).limiter.quotas.state(quotas))[0]?.used ?? 0;
+    const client = await login('user:ada');
+    t.teardown(() => client.end());
+    await client.ask(parse('over', 'select 8 / (id - $1) as q from customer where id = 2'), sync);
+    const over = (id: string): Buffer[] => [bind('', 'over', { values: [Buffer.from(id)] }), execute(), sync];
+    await warm(client, () => over('1'));
+    const before = await msUsed();
+    t.ok(before > 0);
+    let said = '';
+    t.equal(await isFast(async () => (said = (await client.ask(...over('2'))).join())), true);
+    t.match(said, /22012/);
+    t.ok((await msUsed()) > before);
+  });
+
   test('a newer token with fewer roles shows less at once', async (t) => {
     const [client, other] = [await login('user:ada'), await login('user:ada')];
     for (const c of [client, other]) t.teardown(() => c.end());
@@ -279,6 +326,47 @@ async function suite(): Promise<void> {
       records.map((r) => r.chain),
       [['user:eu'], ['user:eu'], chain, chain],
     );
+  });
+
+  test('a token that is revoked ends its own long answer, and none by a route that it made', async (t) => {
+    const router = new QuestionRouter(sealing(shop.service, { audit: log.log }));
+    const ask = async (token: string, id: number, column: string): Promise<number> => {
+      const text = `select ${column} from "order" where id >= ${id} order by id`;
+      const credentials = { kind: 'bearer', token, address: '127.0.0.1' } as const;
+      const body = { kind: 'osql', text } as const;
+      let count = 0;
+      const sink = { write: (_: Uint8Array, rows: number) => void (count += rows) };
+      await router.answer(
+        { requestId: randomUUID(), surface: 'rest', credentials, body, parameterOids: [] },
+        { parameters: [], resultFormats: [], maxRows: 0, signal: null, sink },
+      );
+      return count;
+    };
+    const warmBy = async (token: string, column: string): Promise<void> => {
+      for (const known = router.known; router.known === known; ) await ask(token, 1490, column);
+    };
+    const revoke = (token: string): Promise<unknown> => {
+      const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
+        jti: string;
+      };
+      return shop.service.revocations.revoke({ kind: 'token', name: claims.jti });
+    };
+    const [first, second] = [await shop.token('user:ada'), await shop.token('user:ada')];
+    for (const column of ['region', 'placed_at']) await warmBy(first, column);
+    await ask(second, 1490, 'id');
+    await revoke(first);
+    const before = router.known;
+    t.equal(await ask(second, 1, 'region'), 1_500, 'the route is of another token, which is revoked');
+    t.equal(router.known, before + 1);
+    log.hold();
+    const ended = t.rejects(ask(second, 1, 'placed_at'), { code: 'E2003' });
+    await log.reached();
+    await settled();
+    await revoke(second);
+    log.release();
+    await ended;
+    t.equal(router.known, before + 2);
+    t.equal(await openDecisions(), 0);
   });
 
   test('a series that comes byte by byte, and one that ends in Flush', async (t) => {

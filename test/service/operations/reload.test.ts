@@ -9,6 +9,7 @@ import t from 'tap';
 import { readRecords } from '../../../audit/index.js';
 import { mintToken } from '../../../policy/index.js';
 import { connectPg } from '../../support/pg-client.js';
+import { nameServer, nativeOfRun, startTestService } from '../../support/service.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';
 import { adminToken } from './store.js';
 import { asked, logged, place, served, tokenFor } from './support.js';
@@ -157,6 +158,35 @@ t.test('SIGHUP takes up all that can change, or names it', async (t) => {
   });
   t.ok(lineage);
 });
+
+t.test(
+  'a reload reaches databases as the manifest that it takes up says, and names another one',
+  async (t) => {
+    const postgres = await nativeOfRun();
+    if (postgres === null) return;
+    const shop = await startTestService({ postgres });
+    t.teardown(async () => {
+      await shop.close();
+      await postgres.stop();
+    });
+    const manifest = join(dirname(shop.policyFile), 'manifest.yaml');
+    const text = readFileSync(manifest, 'utf8');
+    const [, variable = ''] = /url_env: (\w+)/.exec(text) ?? [];
+    const [same, elsewhere] = [`${variable}_SAME`, `${variable}_ELSEWHERE`];
+    nameServer(postgres, same);
+    nameServer(postgres, elsewhere);
+    const other = new URL(postgres.readerUrl);
+    other.pathname = '/elsewhere';
+    process.env[elsewhere] = other.href;
+    for (const [name, told] of [
+      [elsewhere, { kept: [/names another database: restart to change it/] }],
+      [same, { now: [/^manifest/, /./, /by its URL of now/], kept: [] }],
+    ] as const) {
+      writeFileSync(manifest, text.replaceAll(`url_env: ${variable}`, `url_env: ${name}`));
+      t.match(await shop.open.reload(), told, name);
+    }
+  },
+);
 
 t.test('with OSL_LOCAL_TOKENS=on both are good; the log holds no value of a question', async (t) => {
   const where = place();
