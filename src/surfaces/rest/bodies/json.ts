@@ -182,11 +182,20 @@ function decimalOf(token: string): string {
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '');
-  const significant = digits.replace(/0+$/, '');
+  const significant = withoutTrailingZeros(digits);
   return significant === ''
     ? '0'
     : `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
 }
+
+/** Not `/0+$/`, which takes quadratic time for many zeros before another digit. */
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (digits.charCodeAt(end - 1) === ZERO) end--;
+  return digits.slice(0, end);
+}
+
+const ZERO = 0x30;
 
 function pointerTo(json: string, offset: number): string {
   const path: { readonly list: boolean; step: string | number }[] = [];
