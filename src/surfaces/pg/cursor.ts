@@ -24,6 +24,8 @@ interface DeclaredCursor extends Omit<Declaration, 'name'> {
   readonly declaredAt: number;
   /** True until the transaction block that declared the cursor ends. */
   inBlock: boolean;
+  /** Number of savepoints on whose rollback the cursor closes: those in force when it was declared. */
+  depth: number;
   portal: OpenCursor | null;
 }
 
@@ -46,6 +48,12 @@ export interface Declaration {
 }
 
 const MAX_CURSORS = 64;
+
+/** State of the session in which a cursor is declared; `depth` is the number of savepoints in force. */
+interface DeclaringSession {
+  readonly inBlock: boolean;
+  readonly block: { readonly depth: number };
+}
 
 interface CursorSession {
   readonly state: { readonly block: { requireUsable(): void } };
@@ -78,7 +86,7 @@ export class Cursors {
     statement: WireStatement,
     parameterFormats: readonly FormatCode[],
     parameters: readonly (Uint8Array | null)[],
-    inBlock: boolean,
+    { inBlock, block: { depth } }: DeclaringSession,
   ): void {
     if (this.#byName.has(name) || this.#protocol.portal(name) !== undefined)
       throw error('42P03', `cursor "${name}" already exists`);
@@ -90,6 +98,7 @@ export class Cursors {
       parameters: copies,
       ...how,
       inBlock,
+      depth,
       portal: null,
       declaredAt: Date.now(),
     };
@@ -191,8 +200,19 @@ export class Cursors {
   async endBlock(committed: boolean): Promise<void> {
     for (const [name, cursor] of this.#byName) {
       const stays = cursor.hold && (committed || !cursor.inBlock);
-      if (stays) cursor.inBlock = false;
+      if (stays) Object.assign(cursor, { inBlock: false, depth: 0 });
       else await this.close(name);
+    }
+  }
+
+  /**
+   * Ends savepoints, of which `depth` remain: ROLLBACK TO closes the cursors declared since the one that it names, and
+   * RELEASE leaves its cursors to the savepoint before it.
+   */
+  async endSavepoints(how: 'release' | 'rollback to', depth: number): Promise<void> {
+    for (const [name, cursor] of this.#byName) {
+      if (how === 'release') cursor.depth = Math.min(cursor.depth, depth);
+      else if (cursor.depth >= depth) await this.close(name);
     }
   }
 

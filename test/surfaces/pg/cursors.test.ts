@@ -64,6 +64,22 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   'an error is not the end of a cursor that scrolls': `
     begin; declare c scroll cursor for select 1/(id-2) from product order by id; fetch c; savepoint s; fetch last from c;
     rollback to s; rollback;`,
+  'the last number is a position, not all': `
+    begin; declare c scroll cursor for select id from product order by id;
+    fetch absolute 2147483647 from c; fetch prior from c; fetch relative 2147483647 from c; fetch prior from c;
+    move absolute 2147483647 in c; move backward all in c; fetch c; commit;`,
+  'ROLLBACK TO closes the cursors of its savepoint': `
+    begin; declare a cursor for select id from product order by id; savepoint s;
+    declare b cursor for select id from product order by id; fetch a; fetch b; rollback to s; fetch a;
+    declare b cursor for select id from product order by id; fetch b; rollback to s; fetch b; rollback;`,
+  'RELEASE leaves cursors to the savepoint before': `
+    begin; savepoint s; savepoint t; declare c cursor for select id from product order by id; release t; fetch c;
+    savepoint u; fetch c; rollback to u; fetch c; rollback to s; fetch c; rollback;
+    begin; savepoint s; declare c cursor for select 1; release s; savepoint t; rollback to t; fetch c; commit;`,
+  'a held cursor of an earlier block outlives savepoints': `
+    begin; savepoint s; declare c cursor with hold for select id from product order by id; commit;
+    begin; savepoint s; fetch c; rollback to s; fetch c; commit; close c;
+    begin; savepoint s; declare c cursor with hold for select 1; rollback to s; commit; fetch c;`,
   'comments and case do not matter': `
     begin; DECLARE /* for */ c -- cursor for
       CURSOR FOR /* select */ select id, 'for' as "for" from product order by 1; FETCH ALL FROM c; COMMIT;`,
@@ -250,6 +266,7 @@ const STATEMENTS: readonly string[] = [
   'copy (select 1) to stdout (nonsense)',
   "copy (select 1) to stdout (null E'\\n')",
   "copy (select 1) to stdout (format csv, delimiter '\"')",
+  `copy (select 1) to stdout (format csv, null 'a"b')`,
 ];
 
 for (const statement of STATEMENTS) {

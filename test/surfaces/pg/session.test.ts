@@ -51,6 +51,10 @@ show transaction_isolation; select 1/0; commit and chain; show transaction_isola
 select 2; rollback;
 begin isolation level serializable; rollback and chain; show transaction_isolation; commit; show transaction_isolation;
 begin; savepoint a; commit and chain; release a; rollback;
+begin; set transaction_isolation = 'bogus'; rollback and chain;
+show transaction_isolation; rollback;
+begin; savepoint a; set transaction isolation level serializable; rollback to a;
+set transaction isolation level read committed; commit;
 begin; set timezone = 'Asia/Tokyo'; commit and chain; set timezone = 'Asia/Seoul'; rollback and chain; show timezone; commit;
 begin; declare c cursor for select id from "order" order by id; fetch 1 from c; commit and chain; fetch 1 from c; rollback;
 select 1\\; commit\\; select 2;
