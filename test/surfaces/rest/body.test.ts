@@ -284,6 +284,15 @@ test('bodies that are refused', async (t) => {
     t.ok(performance.now() - begun < 2_000, 'and it costs linear time');
   });
 
+  await t.test('a content type with many blanks costs linear time', async (t) => {
+    const headers = { 'content-type': `application/json; charset=utf8${' '.repeat(15_000)}x` };
+    const send = () => rest.send('/osl/query', { method: 'POST', headers, body: '{}', from: freshAddress() });
+    await send();
+    const begun = performance.now();
+    for (let i = 0; i < 5; i++) t.match((await send()).json(), { code: 'E2102' });
+    t.ok(performance.now() - begun < 1_000, `${performance.now() - begun} ms`);
+  });
+
   await t.test('spellings of the one type', async (t) => {
     for (const type of [
       'application/json',
