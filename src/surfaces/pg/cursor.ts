@@ -48,6 +48,8 @@ export interface Declaration {
 }
 
 const MAX_CURSORS = 64;
+/** Maximum total size of the values bound to a session's cursors, in bytes; the same as for portals. */
+const MAX_BOUND_BYTES = 32 * 1_048_576;
 
 /** State of the session in which a cursor is declared; `depth` is the number of savepoints in force. */
 interface DeclaringSession {
@@ -91,6 +93,9 @@ export class Cursors {
     if (this.#byName.has(name) || this.#protocol.portal(name) !== undefined)
       throw error('42P03', `cursor "${name}" already exists`);
     if (this.#byName.size >= MAX_CURSORS) throw error('53400', `too many cursors: at most ${MAX_CURSORS}`);
+    const all = [...this.#byName.values()].map((cursor) => cursor.parameters);
+    if (bytesOf([...all, parameters].flat()) > MAX_BOUND_BYTES)
+      throw error('53400', `values of cursors are too large: at most ${MAX_BOUND_BYTES} bytes together`);
     const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
     const cursor = {
       statement,
@@ -248,6 +253,10 @@ export class Cursors {
     if (cursor === undefined) throw error('34000', `cursor "${name}" does not exist`);
     return cursor;
   }
+}
+
+function bytesOf(values: readonly (Uint8Array | null)[]): number {
+  return values.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
 }
 
 export function rowsOf({ tag }: FetchResult): number {

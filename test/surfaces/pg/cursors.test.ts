@@ -210,6 +210,25 @@ test('portals and cursors have their names from one set', { skip }, async (t) =>
   }
 });
 
+test('values bound to cursors are limited together', { skip }, async (t) => {
+  if (both === null) return;
+  const { PGPASSWORD: token = '' } = await both.gateway('user:ada');
+  const client = await Client.login(both.port, 'user:ada', token);
+  const declare = (name: string): Promise<string[]> =>
+    client.ask(
+      parse('', `declare ${name} cursor with hold for select length($1::text)`),
+      bind('', '', { values: ['x'.repeat(12 * 1_048_576)] }),
+      execute(),
+      sync,
+    );
+  t.same(await declare('a'), ['1', '2', 'C DECLARE CURSOR', 'Z I']);
+  t.same(await declare('b'), ['1', '2', 'C DECLARE CURSOR', 'Z I']);
+  t.match(await declare('c'), ['1', '2', /^E ERROR 53400 values of cursors are too large/, 'Z I']);
+  await client.ask(query('close a'));
+  t.same(await declare('c'), ['1', '2', 'C DECLARE CURSOR', 'Z I']);
+  client.end();
+});
+
 test('what a cursor that scrolls has kept is given under the rights of its reading only', {
   skip,
 }, async (t) => {
