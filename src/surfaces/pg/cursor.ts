@@ -47,9 +47,9 @@ export interface Declaration {
   readonly scroll: boolean;
 }
 
-const MAX_CURSORS = 64;
+export const MAX_CURSORS = 64;
 /** Maximum total size of the values bound to a session's cursors, in bytes; the same as for portals. */
-const MAX_BOUND_BYTES = 32 * 1_048_576;
+export const MAX_BOUND_BYTES = 32 * 1_048_576;
 
 /** State of the session in which a cursor is declared; `depth` is the number of savepoints in force. */
 interface DeclaringSession {
