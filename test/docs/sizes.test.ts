@@ -4,6 +4,7 @@ import { test } from 'tap';
 import { MAX_TOKEN_BYTES } from '../../policy/tokens/token-fault.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { MAX_BUFFERED_BYTES } from '../../src/surfaces/pg/buffered-rows.js';
+import { MAX_BOUND_BYTES, MAX_CURSORS } from '../../src/surfaces/pg/cursor.js';
 import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/problem.js';
 import { settingsOf } from '../../wire/options.js';
 import { keptTable } from './kept-table.js';
@@ -32,6 +33,8 @@ const SIZES: readonly (readonly [what: string, most: string, beyond: string])[] 
   ['their texts together', bytes(wire.maxStatementBytes), '53400'],
   ['portals of a session', count(wire.maxPortals), '53400'],
   ['their bound values together', bytes(wire.maxPortalBytes), '53400'],
+  ['cursors of a session', count(MAX_CURSORS), '53400'],
+  ['their bound values together', bytes(MAX_BOUND_BYTES), '53400'],
   [
     'rows that a portal or cursor holds for a client that does not read',
     bytes(MAX_BUFFERED_BYTES),

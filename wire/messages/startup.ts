@@ -158,11 +158,11 @@ export function identityOf(startup: StartupMessage, permitted: readonly string[]
     else if (name === 'replication') refuseReplication(value);
     else if (name !== 'options') parameters.set(allowed(name, canonical), value);
   }
-  // As in Postgres, a startup parameter overrides the same one in `options`.
-  for (const [name, value] of settingsIn(startup.parameters.get('options') ?? '')) {
-    const own = allowed(name, canonical);
-    if (!parameters.has(own)) parameters.set(own, value);
-  }
+  // As in Postgres, the last setting of a name in `options` counts, and a startup parameter overrides it.
+  const inOptions = settingsIn(startup.parameters.get('options') ?? '').map(
+    ([name, value]) => [allowed(name, canonical), value] as const,
+  );
+  for (const [name, value] of new Map(inOptions)) if (!parameters.has(name)) parameters.set(name, value);
   if (user === '') throw fatal('28000', 'no user name specified in startup packet');
   requireEncoding(parameters.get('client_encoding'));
   return { user, database: database === '' ? user : database, parameters };

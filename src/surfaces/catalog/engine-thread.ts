@@ -218,7 +218,10 @@ export class BaseImage {
   }
 
   #module(): Promise<WebAssembly.Module> {
-    this.#engine ??= compiledEngine();
+    this.#engine ??= compiledEngine().catch((error: unknown) => {
+      this.#engine = null;
+      throw error;
+    });
     return this.#engine;
   }
 }

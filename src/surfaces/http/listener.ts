@@ -48,13 +48,15 @@ export function listenerOf(
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Interval at which Node looks for timed-out requests; its default is 30 s.
     connectionsCheckingInterval: Math.min(requestMs, CHECK_MS),
+    // Node would refuse such requests itself, unrecorded; `addHooks` refuses and records them.
+    requireHostHeader: false,
   };
   const secured: TlsServer[] = [];
   const open = new Set<TLSSocket>();
   let authorities = authoritiesOf(tls);
   return {
     begin: (handler) => {
-      if (tls === null) return timed(createServer(limits, handler), connectionMs);
+      if (tls === null) return timed(createServer(limits, handler), handler, connectionMs);
       const server = createTlsServer(
         {
           ...limits,
@@ -72,7 +74,7 @@ export function listenerOf(
         socket.once('close', () => open.delete(socket));
       });
       secured.push(server);
-      return timed(server, connectionMs);
+      return timed(server, handler, connectionMs);
     },
     secure: (next) => {
       for (const server of secured) server.setSecureContext(contextOf(next));
@@ -102,7 +104,9 @@ function authoritiesOf(tls: HttpTls | null): string {
   return `${tls?.ca}\n${tls?.crl}`;
 }
 
-function timed(server: Server, ms: number): Server {
+function timed(server: Server, handler: RequestListener, ms: number): Server {
+  // Without this, Node answers 417, unrecorded, to an expectation other than `100-continue`; it may be ignored.
+  server.on('checkExpectation', handler);
   server.on('error', () => undefined); // also reported to the caller of listen; failed connections need no action
   return server.setTimeout(ms);
 }

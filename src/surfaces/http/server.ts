@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { InternalError, QueryError, queryError } from 'osl-compiler';
@@ -336,8 +337,13 @@ export function addHooks(
       request.call = { ...request.call, traceparent };
       service.log.info('traced request', { request_id: request.call.requestId, traceparent });
     }
-    if (!inflight.draining || ALWAYS_ANSWERED.has(request.url)) done();
-    else refuseCall(service, request.call, 'http', queryError('shuttingDown', {}), 'anyone').then(done, done);
+    const reason = isWithoutHost(request.raw)
+      ? queryError('malformedBody', { detail: 'the request has no Host header' })
+      : inflight.draining && !ALWAYS_ANSWERED.has(request.url)
+        ? queryError('shuttingDown', {})
+        : null;
+    if (reason === null) done();
+    else refuseCall(service, request.call, 'http', reason, 'anyone').then(done, done);
   });
   app.addHook('onResponse', (_request, _reply, done) => {
     if (inflight.draining) setImmediate(() => app.server.closeIdleConnections());
@@ -345,6 +351,11 @@ export function addHooks(
   });
   app.setNotFoundHandler((request, reply) => sendNotFound(service, request, reply, methods));
   app.setErrorHandler((error, request, reply) => sendFault(service, error, request, reply, methods));
+}
+
+/** True for a request of HTTP/1.1 without the header that it requires (RFC 9112, 3.2). */
+function isWithoutHost({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers.host === undefined;
 }
 
 /** Activates break-glass access for requests with an `OSL-Break-Glass` header before they are handled. */

@@ -387,6 +387,8 @@ function requireSense(options: CopyOptions, given: readonly CopyOption[]): void 
     throw error('22023', 'COPY delimiter and quote must be different');
   if (options.null.includes(delimiter))
     throw error('22023', 'COPY delimiter character must not appear in the NULL specification');
+  if (format === 'csv' && options.null.includes(quote))
+    throw error('0A000', 'CSV quote character must not appear in the NULL specification');
 }
 
 function textOf(option: CopyOption, name: string): string {

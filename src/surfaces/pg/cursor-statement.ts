@@ -39,8 +39,13 @@ export function cursorCommandOf(node: StatementNode): CursorCommand | null {
   if (!('FetchStmt' in node)) return null;
   const { direction, portalname: name = '', ismove = false } = node.FetchStmt;
   const howMany = Number(node.FetchStmt.howMany ?? 0);
-  const count = howMany === ALL ? 'all' : howMany;
-  return { kind: ismove ? 'move' : 'fetch', name, motion: { direction: directionOf(direction), count } };
+  return { kind: ismove ? 'move' : 'fetch', name, motion: motionOf(directionOf(direction), howMany) };
+}
+
+/** ABSOLUTE and RELATIVE take no ALL: the same number is a position there. */
+function motionOf(direction: Motion['direction'], howMany: number): Motion {
+  const passesRows = direction === 'forward' || direction === 'backward';
+  return { direction, count: passesRows && howMany === ALL ? 'all' : howMany };
 }
 
 function directionOf(direction: string | undefined): Motion['direction'] {
@@ -95,7 +100,7 @@ function declareStatement(
         const { inBlock } = state;
         if (!inBlock && !declaration.hold)
           throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
-        cursors.declare({ ...declaration, text }, question, parameterFormats, parameters, inBlock);
+        cursors.declare({ ...declaration, text }, question, parameterFormats, parameters, state);
         return { suspended: false, tag: 'DECLARE CURSOR' };
       },
       close: () => undefined,

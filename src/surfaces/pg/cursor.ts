@@ -24,6 +24,8 @@ interface DeclaredCursor extends Omit<Declaration, 'name'> {
   readonly declaredAt: number;
   /** True until the transaction block that declared the cursor ends. */
   inBlock: boolean;
+  /** Number of savepoints on whose rollback the cursor closes: those in force when it was declared. */
+  depth: number;
   portal: OpenCursor | null;
 }
 
@@ -45,7 +47,15 @@ export interface Declaration {
   readonly scroll: boolean;
 }
 
-const MAX_CURSORS = 64;
+export const MAX_CURSORS = 64;
+/** Maximum total size of the values bound to a session's cursors, in bytes; the same as for portals. */
+export const MAX_BOUND_BYTES = 32 * 1_048_576;
+
+/** State of the session in which a cursor is declared; `depth` is the number of savepoints in force. */
+interface DeclaringSession {
+  readonly inBlock: boolean;
+  readonly block: { readonly depth: number };
+}
 
 interface CursorSession {
   readonly state: { readonly block: { requireUsable(): void } };
@@ -78,11 +88,14 @@ export class Cursors {
     statement: WireStatement,
     parameterFormats: readonly FormatCode[],
     parameters: readonly (Uint8Array | null)[],
-    inBlock: boolean,
+    { inBlock, block: { depth } }: DeclaringSession,
   ): void {
     if (this.#byName.has(name) || this.#protocol.portal(name) !== undefined)
       throw error('42P03', `cursor "${name}" already exists`);
     if (this.#byName.size >= MAX_CURSORS) throw error('53400', `too many cursors: at most ${MAX_CURSORS}`);
+    const all = [...this.#byName.values()].map((cursor) => cursor.parameters);
+    if (bytesOf([...all, parameters].flat()) > MAX_BOUND_BYTES)
+      throw error('53400', `values of cursors are too large: at most ${MAX_BOUND_BYTES} bytes together`);
     const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
     const cursor = {
       statement,
@@ -90,6 +103,7 @@ export class Cursors {
       parameters: copies,
       ...how,
       inBlock,
+      depth,
       portal: null,
       declaredAt: Date.now(),
     };
@@ -191,8 +205,19 @@ export class Cursors {
   async endBlock(committed: boolean): Promise<void> {
     for (const [name, cursor] of this.#byName) {
       const stays = cursor.hold && (committed || !cursor.inBlock);
-      if (stays) cursor.inBlock = false;
+      if (stays) Object.assign(cursor, { inBlock: false, depth: 0 });
       else await this.close(name);
+    }
+  }
+
+  /**
+   * Ends savepoints, of which `depth` remain: ROLLBACK TO closes the cursors declared since the one that it names, and
+   * RELEASE leaves its cursors to the savepoint before it.
+   */
+  async endSavepoints(how: 'release' | 'rollback to', depth: number): Promise<void> {
+    for (const [name, cursor] of this.#byName) {
+      if (how === 'release') cursor.depth = Math.min(cursor.depth, depth);
+      else if (cursor.depth >= depth) await this.close(name);
     }
   }
 
@@ -228,6 +253,10 @@ export class Cursors {
     if (cursor === undefined) throw error('34000', `cursor "${name}" does not exist`);
     return cursor;
   }
+}
+
+function bytesOf(values: readonly (Uint8Array | null)[]): number {
+  return values.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
 }
 
 export function rowsOf({ tag }: FetchResult): number {

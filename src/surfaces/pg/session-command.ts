@@ -50,6 +50,8 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
   if (endsBreakGlass(command)) session.caller.endBreakGlass();
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
+  if (command.kind === 'release' || command.kind === 'rollback to')
+    await cursors.endSavepoints(command.kind, state.block.depth);
   if (command.kind === 'discard' && command.what === 'ALL') {
     channels.end(null);
     await cursors.closeAll();

@@ -201,12 +201,16 @@ export class SessionState {
 
   #set({ assignments, local }: Extract<Command, { kind: 'set' }>, several: boolean): CommandResult {
     for (const { name, value } of assignments) {
-      if (value !== null) this.isolation.check(name, value);
       if (value === null) this.#settings.reset(name, local !== null);
-      else this.#settings.set(name, value, local !== null);
+      else this.#setValue(name, value, local !== null);
     }
     const outside = local !== null && !several && !this.inBlock;
     return { tag: 'SET', ...(outside ? { notices: [outsideOf(local)] } : {}) };
+  }
+
+  #setValue(name: string, value: string, local: boolean): void {
+    this.isolation.check(name, value, this.block.depth > 0);
+    this.#settings.set(name, value, local);
   }
 
   #begin({ tag, level }: Extract<Command, { kind: 'begin' }>): CommandResult {
@@ -299,6 +303,11 @@ class TransactionBlock {
     return this.#status;
   }
 
+  /** Number of savepoints in force. */
+  get depth(): number {
+    return this.#savepoints.length;
+  }
+
   begin(): void {
     if (this.#status === 'I') this.#status = 'T';
   }
@@ -389,12 +398,15 @@ export class Isolation {
   }
 
   /** Checks an isolation level before it is set. @throws WireError 0A000, 25001 */
-  check(name: string, value: string): void {
+  check(name: string, value: string, inSavepoint: boolean): void {
     const key = name.toLowerCase();
     if (key !== LEVEL && key !== DEFAULT) return;
     this.#requireKept(value);
-    if (key === LEVEL && this.#hasRead && value.toLowerCase() !== this.#settings.show(LEVEL).value)
+    if (key === DEFAULT || value.toLowerCase() === this.#settings.show(LEVEL).value) return;
+    if (this.#hasRead)
       throw error('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query');
+    if (inSavepoint)
+      throw error('25001', 'SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction');
   }
 
   /** Returns the snapshots for a data statement; null if the statement reads the data committed when it starts. */

@@ -153,11 +153,10 @@ export function real({ unit, min, max }: SettingRange): SettingKind {
 /** Converts `text` to a number in `unit`. Integers may be octal, as in C. @throws ValueFault */
 function measured(text: string, unit: Unit | undefined, whole = false): number {
   const parts =
-    /^\s*([+-]?(?:0[xX][\da-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?))\s*(.*?)\s*$/s.exec(
-      text,
-    );
-  const [, digits = '', suffix = ''] = parts ?? [];
+    /^\s*([+-]?(?:0[xX][\da-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?))(.*)$/s.exec(text);
+  const [, digits = '', rest = ''] = parts ?? [];
   if (parts === null) throw new ValueFault(null);
+  const suffix = rest.trim();
   const number = numberOf(digits, whole);
   if (suffix === '') return number;
   if (unit === undefined) throw new ValueFault(null);

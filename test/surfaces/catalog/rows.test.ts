@@ -21,6 +21,21 @@ import { IMAGE_DIR } from './support/world.js';
 
 const image = new BaseImage(IMAGE_DIR);
 
+test('an engine that could not be loaded once is loaded the next time', async (t) => {
+  const other = new BaseImage(IMAGE_DIR);
+  const { compile } = WebAssembly;
+  WebAssembly.compile = () => Promise.reject(new Error('too many open files'));
+  try {
+    await t.rejects(other.fill([], 32), { message: 'too many open files' });
+  } finally {
+    WebAssembly.compile = compile;
+  }
+  const { thread } = await other.fill([], 32);
+  t.ok(thread.alive);
+  thread.end('cancelled');
+  await thread.exited;
+});
+
 const column = (name: string, type: string, notNull = false, comment: string | null = null): ColumnModel => ({
   name,
   type,

@@ -423,6 +423,13 @@ test('MCP over HTTP', async (t) => {
           });
           t.same(refused.problem.position, { offset: 46, line: 1, column: 47 }, 'in the arguments');
         }
+        const decimal = message('{"osql":"select $1::numeric as n","parameters":[0.12345678901234567891]}');
+        const batch = await rest.send('/mcp', { method: 'POST', headers, body: `[${decimal}]` });
+        t.match(
+          batch.json(),
+          { code: 'E0511', pointer: '/0/params/arguments/parameters/0' },
+          'in a batch too',
+        );
         t.match(await asked(`{"osql":"${osql}","parameters":["9007199254740993"]}`), {
           rows: [{ id: '9007199254740993' }],
         });

@@ -64,6 +64,22 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   'an error is not the end of a cursor that scrolls': `
     begin; declare c scroll cursor for select 1/(id-2) from product order by id; fetch c; savepoint s; fetch last from c;
     rollback to s; rollback;`,
+  'the last number is a position, not all': `
+    begin; declare c scroll cursor for select id from product order by id;
+    fetch absolute 2147483647 from c; fetch prior from c; fetch relative 2147483647 from c; fetch prior from c;
+    move absolute 2147483647 in c; move backward all in c; fetch c; commit;`,
+  'ROLLBACK TO closes the cursors of its savepoint': `
+    begin; declare a cursor for select id from product order by id; savepoint s;
+    declare b cursor for select id from product order by id; fetch a; fetch b; rollback to s; fetch a;
+    declare b cursor for select id from product order by id; fetch b; rollback to s; fetch b; rollback;`,
+  'RELEASE leaves cursors to the savepoint before': `
+    begin; savepoint s; savepoint t; declare c cursor for select id from product order by id; release t; fetch c;
+    savepoint u; fetch c; rollback to u; fetch c; rollback to s; fetch c; rollback;
+    begin; savepoint s; declare c cursor for select 1; release s; savepoint t; rollback to t; fetch c; commit;`,
+  'a held cursor of an earlier block outlives savepoints': `
+    begin; savepoint s; declare c cursor with hold for select id from product order by id; commit;
+    begin; savepoint s; fetch c; rollback to s; fetch c; commit; close c;
+    begin; savepoint s; declare c cursor with hold for select 1; rollback to s; commit; fetch c;`,
   'comments and case do not matter': `
     begin; DECLARE /* for */ c -- cursor for
       CURSOR FOR /* select */ select id, 'for' as "for" from product order by 1; FETCH ALL FROM c; COMMIT;`,
@@ -194,6 +210,25 @@ test('portals and cursors have their names from one set', { skip }, async (t) =>
   }
 });
 
+test('values bound to cursors are limited together', { skip }, async (t) => {
+  if (both === null) return;
+  const { PGPASSWORD: token = '' } = await both.gateway('user:ada');
+  const client = await Client.login(both.port, 'user:ada', token);
+  const declare = (name: string): Promise<string[]> =>
+    client.ask(
+      parse('', `declare ${name} cursor with hold for select length($1::text)`),
+      bind('', '', { values: ['x'.repeat(12 * 1_048_576)] }),
+      execute(),
+      sync,
+    );
+  t.same(await declare('a'), ['1', '2', 'C DECLARE CURSOR', 'Z I']);
+  t.same(await declare('b'), ['1', '2', 'C DECLARE CURSOR', 'Z I']);
+  t.match(await declare('c'), ['1', '2', /^E ERROR 53400 values of cursors are too large/, 'Z I']);
+  await client.ask(query('close a'));
+  t.same(await declare('c'), ['1', '2', 'C DECLARE CURSOR', 'Z I']);
+  client.end();
+});
+
 test('what a cursor that scrolls has kept is given under the rights of its reading only', {
   skip,
 }, async (t) => {
@@ -250,6 +285,7 @@ const STATEMENTS: readonly string[] = [
   'copy (select 1) to stdout (nonsense)',
   "copy (select 1) to stdout (null E'\\n')",
   "copy (select 1) to stdout (format csv, delimiter '\"')",
+  `copy (select 1) to stdout (format csv, null 'a"b')`,
 ];
 
 for (const statement of STATEMENTS) {

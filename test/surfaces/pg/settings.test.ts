@@ -207,6 +207,14 @@ for (const zone of partOf(
   });
 }
 
+test('of a setting given twice in the options, the last value', { skip }, async (t) => {
+  if (both === null) return;
+  const start = { PGOPTIONS: '-c search_path=entities -c datestyle=ISO -c timezone=UTC -c datestyle=German' };
+  const ours = await psqlScript({ ...(await both.gateway('user:ada')), ...start }, 'show datestyle;');
+  t.equal(ours, await psqlScript({ ...both.direct, ...start }, 'show datestyle;'));
+  t.match(ours, 'German, DMY');
+});
+
 const PATHS = `show search_path; set search_path = entities, public; show search_path; set search_path to "$user", ENTITIES;
   show search_path; select current_setting('search_path'), current_schema; select id from customer where id = 1;
   begin; set local search_path = public, entities; show search_path; commit; show search_path;
@@ -360,6 +368,18 @@ const VALUES: readonly (readonly [name: string, values: readonly string[]])[] = 
   ['bytea_output', ["'hex'", "'Escape'", "'x'"]],
   ['application_name', ["'a b'", '5', 'on', "''"]],
 ];
+
+test('a value with a long run of blanks costs linear time', { skip }, async (t) => {
+  if (both === null) return;
+  const begun = performance.now();
+  const said = await psqlScript(
+    await both.gateway('user:ada'),
+    `set work_mem = '1a${' '.repeat(60_000)}b'; set work_mem = '1${' '.repeat(60_000)}MB'; show work_mem;`,
+  );
+  t.match(said, /ERROR: {2}22023/);
+  t.match(said, '\n1MB\n');
+  t.ok(performance.now() - begun < 4_000);
+});
 
 /** An error as Postgres words it, without its place in the source. */
 function worded(printed: string): string {

@@ -276,6 +276,23 @@ test('bodies that are refused', async (t) => {
     t.ok(tally.taken > 15 && tally.refused > 10, JSON.stringify(tally));
   });
 
+  await t.test('a number of a million digits is refused at once', async (t) => {
+    const body = `{"osql":"select 1","parameters":[0.1${'0'.repeat(1_000_000)}1]}`;
+    const begun = performance.now();
+    const reply = await rest.send('/osl/query', { method: 'POST', headers: JSON_TYPE, body });
+    t.match(reply.json(), { code: 'E2102' }, 'it takes no token to send it');
+    t.ok(performance.now() - begun < 2_000, 'and it costs linear time');
+  });
+
+  await t.test('a content type with many blanks costs linear time', async (t) => {
+    const headers = { 'content-type': `application/json; charset=utf8${' '.repeat(15_000)}x` };
+    const send = () => rest.send('/osl/query', { method: 'POST', headers, body: '{}', from: freshAddress() });
+    await send();
+    const begun = performance.now();
+    for (let i = 0; i < 5; i++) t.match((await send()).json(), { code: 'E2102' });
+    t.ok(performance.now() - begun < 1_000, `${performance.now() - begun} ms`);
+  });
+
   await t.test('spellings of the one type', async (t) => {
     for (const type of [
       'application/json',

@@ -166,6 +166,7 @@ test('what is no proper HTTP', async (t) => {
     ],
     ['a head that is too large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, /16384/],
     ['a path that does not decode', 'GET /%C3%28 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /path/],
+    ['no Host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', /no Host header/],
     ['a head that never ends', 'GET / HTTP/1.1\r\nHost: x\r\n', /in time/],
   ];
   for (const [name, bytes, detail] of cases) {
@@ -179,6 +180,14 @@ test('what is no proper HTTP', async (t) => {
       ]);
     });
   }
+
+  await t.test('an expectation that nobody knows is passed over, and the request recorded', async (t) => {
+    const sent =
+      'POST /osl/query HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: more\r\nContent-Length: 2\r\n\r\n{}';
+    const { head, trail } = await raw(sent);
+    t.match(head, /^HTTP\/1\.1 403 /);
+    t.match(trail, [{ kind: 'decision', action: 'query', code: 'E2102' }]);
+  });
 
   await t.test('a body that does not come', async (t) => {
     const authorization = `Bearer ${await rest.test.token('user:ann')}`;

@@ -82,7 +82,7 @@ function checkedLiteral(
 }
 
 const INTEGER = /^[+-]?(\d[\d_]*|0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+)$/;
-const NUMBER = /^[+-]?((\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|inf|infinity|0[xX][\da-fA-F_]+)$/i;
+const NUMBER = /^[+-]?((\d[\d_]*(\.\d*)?|\.\d+)([eE][+-]?\d+)?|nan|inf|infinity|0[xX][\da-fA-F_]+)$/i;
 const BOOLEAN = /^(t|tr|tru|true|f|fa|fal|fals|false|y|ye|yes|n|no|on|of|off|0|1)$/i;
 const UUID = /^\{?[\da-f]{4}-?([\da-f]{4}-?){7}\}?$/i;
 const ADDRESS = /^[\da-f:.]+(\/\d{1,3})?$/i;
@@ -119,9 +119,10 @@ const LITERAL_RANGE: ReadonlyMap<ScalarType, { readonly holds: LiteralTest; read
 /** Creates a test that rejects decimal integers outside [-limit, limit). */
 function within(limit: bigint): LiteralTest {
   return (text) => {
-    const digits = /^\s*([+-]?)0*(\d+)\s*$/.exec(text);
+    const digits = /^([+-]?)(\d+)$/.exec(text.trim());
     if (digits === null) return true; // other bases are left to the database
-    const [, sign = '', size = ''] = digits;
+    const [, sign = '', written = ''] = digits;
+    const size = written.replace(/^0+(?=\d)/, '');
     if (size.length > 20) return false;
     const value = BigInt(size);
     return sign === '-' ? value <= limit : value < limit;
