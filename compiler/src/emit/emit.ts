@@ -15,7 +15,7 @@ import type {
   TableSample,
   ValuesList,
 } from '../plan/plan.js';
-import { columnsOf, exprsOf, someExpr } from '../plan/walk.js';
+import { columnsOf, exprsOf, nodesIn } from '../plan/walk.js';
 import { identifier } from '../text/sql-text.js';
 import { emitExpr, emitSortKeys } from './expression.js';
 import { emitRecursive, emitRowSource } from './rows.js';
@@ -143,7 +143,7 @@ function emitGroupBy(query: Select, w: Writer): void {
     emitGroupKey(e, query, w);
   };
   if (groupingSets === null && groupBy.length === 0) {
-    if (query.grouped && !exprsOf(query).some((e) => someExpr(e, isAggregate))) w.write(' group by ()');
+    if (query.grouped && nodesIn(exprsOf(query), 'aggregate').length === 0) w.write(' group by ()');
     return;
   }
   w.write(' group by ');
@@ -159,8 +159,6 @@ function emitGroupBy(query: Select, w: Writer): void {
   });
   w.write(')');
 }
-
-const isAggregate = (e: Expr): boolean => e.kind === 'aggregate';
 
 /** Emits a constant as its output position, because Postgres interprets a bare constant in GROUP BY as a position. */
 function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
