@@ -15,7 +15,7 @@ import type {
   TableSample,
   ValuesList,
 } from '../plan/plan.js';
-import { columnsOf } from '../plan/walk.js';
+import { columnsOf, exprsOf, nodesIn } from '../plan/walk.js';
 import { identifier } from '../text/sql-text.js';
 import { emitExpr, emitSortKeys } from './expression.js';
 import { emitRecursive, emitRowSource } from './rows.js';
@@ -142,7 +142,10 @@ function emitGroupBy(query: Select, w: Writer): void {
     if (e === undefined) throw new InternalError('a grouping set has a key that GROUP BY has not');
     emitGroupKey(e, query, w);
   };
-  if (groupingSets === null && groupBy.length === 0) return;
+  if (groupingSets === null && groupBy.length === 0) {
+    if (query.grouped && nodesIn(exprsOf(query), 'aggregate').length === 0) w.write(' group by ()');
+    return;
+  }
   w.write(' group by ');
   if (groupingSets === null) {
     w.list(groupBy, ', ', key);

@@ -1,5 +1,4 @@
 import { assertNever, InternalError } from '../errors/errors.js';
-import type { OperatorDefinition } from '../functions/define.js';
 import { isConfigured, PATH_FUNCTIONS } from '../functions/special-types.js';
 import { type EnumEquality, enumEquality } from '../plan/keys.js';
 import type {
@@ -87,7 +86,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
       emitRowComparison(expr, w);
       break;
     case 'quantified':
-      emitQuantified(expr.arg, expr.definition, expr.quantifier, expr.array, w);
+      emitQuantified(expr, w);
       break;
     case 'membership':
       emitMembership(expr, w);
@@ -291,17 +290,11 @@ function emitRowComparison({ operator, pairs }: RowComparison, w: Writer): void 
   });
 }
 
-function emitQuantified(
-  arg: Expr,
-  definition: OperatorDefinition,
-  quantifier: string,
-  array: Expr,
-  w: Writer,
-): void {
+function emitQuantified(expr: Extract<Expr, { kind: 'quantified' }>, w: Writer): void {
   writeParenthesised(w, () => {
-    emitExpr(arg, w);
-    w.write(` ${definition.name} ${quantifier} (`);
-    emitExpr(array, w);
+    emitExpr(expr.arg, w);
+    w.write(` ${expr.definition.name} ${expr.quantifier} (`);
+    emitAlone(expr.array, w);
     w.write(')');
   });
 }
@@ -310,9 +303,15 @@ function emitMembership(expr: Extract<Expr, { kind: 'membership' }>, w: Writer):
   writeParenthesised(w, () => {
     emitExpr(expr.arg, w);
     w.write(expr.negated ? ' not in (' : ' in (');
-    w.list(expr.items, ', ', (e) => emitExpr(e, w));
+    w.list(expr.items, ', ', (e) => (expr.items.length === 1 ? emitAlone(e, w) : emitExpr(e, w)));
     w.write(')');
   });
+}
+
+/** Emits what stands alone in the brackets of IN, ANY or ALL, where a bare subquery would be one over its rows. */
+function emitAlone(expr: Expr, w: Writer): void {
+  if (expr.kind === 'scalar_query') emitCast(expr, expr.type, [], w);
+  else emitExpr(expr, w);
 }
 
 /**

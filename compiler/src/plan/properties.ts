@@ -124,8 +124,12 @@ export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   const [mine, other] = inLeft ? [from.left, from.right] : [from.right, from.left];
   const below = fanOutOf(mine, source);
   if (below !== null) return below;
+  const others = new Set(leavesOf(other).map((l) => l.id));
+  // Equal to something in its own side or to a random value, a key does not tie a row to one of `source`.
+  const isGiven = (e: Expr): boolean =>
+    !callsVolatile(e) && !someExpr(e, (x) => x.kind === 'column' && others.has(x.source));
   const keyed = leavesOf(other).find(
-    (leaf) => leaf.kind === 'entity' && keyIsJoined(leaf.id, leaf.relation, from),
+    (leaf) => leaf.kind === 'entity' && keyIsJoined(leaf.id, leaf.relation, from, isGiven),
   );
   if (keyed === undefined)
     return { of: nameOf(mine, source), by: nameOf(other, leavesOf(other)[0]?.id ?? source) };
@@ -138,8 +142,9 @@ export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<Sour
   const inLeft = leavesOf(from.left).some((l) => l.id === source);
   const [mine, other] = inLeft ? [from.left, from.right] : [from.right, from.left];
   const met = new Set(itemsMetOnce(mine, source));
+  const isMet = (e: Expr): boolean => e.kind === 'column' && met.has(e.source);
   for (const leaf of leavesOf(other)) {
-    if (leaf.kind !== 'entity' || met.has(leaf.id) || !keyIsJoined(leaf.id, leaf.relation, from, met))
+    if (leaf.kind !== 'entity' || met.has(leaf.id) || !keyIsJoined(leaf.id, leaf.relation, from, isMet))
       continue;
     for (const id of itemsMetOnce(other, leaf.id)) met.add(id);
   }
@@ -154,12 +159,12 @@ export function mayBeMissing(from: FromItem | undefined, source: SourceId): bool
   return mayBeMissing(inRight ? from.right : from.left, source);
 }
 
-/** True if ON equates every column of the primary key of `source`; if `partners` are given, only with their columns. */
+/** True if ON equates every column of the primary key of `source` to a value for which `isPartner` is true. */
 function keyIsJoined(
   source: SourceId,
   relation: Relation,
   join: Extract<FromItem, { kind: 'join' }>,
-  partners?: ReadonlySet<SourceId>,
+  isPartner: (e: Expr) => boolean,
 ): boolean {
   const joined = new Set<string>();
   for (const e of join.on) {
@@ -168,8 +173,7 @@ function keyIsJoined(
       [e.left, e.right],
       [e.right, e.left],
     ] as const) {
-      if (key?.kind !== 'column' || key.source !== source) continue;
-      if (partners === undefined || (partner?.kind === 'column' && partners.has(partner.source)))
+      if (key?.kind === 'column' && key.source === source && partner !== null && isPartner(partner))
         joined.add(key.name);
     }
   }

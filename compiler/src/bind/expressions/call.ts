@@ -5,6 +5,7 @@ import { UNIT_NAMES } from '../../functions/datetime.js';
 import type { FunctionDefinition } from '../../functions/define.js';
 import { FUNCTIONS, functionsNamed, requireFunction, resolveFunction } from '../../functions/resolve.js';
 import { columnsOfRows } from '../../functions/set-returning.js';
+import { fingerprint } from '../../plan/fingerprint.js';
 import { callNode, isNotNull, TRUE } from '../../plan/nodes.js';
 import type { Aggregate, Expr, SortKey } from '../../plan/plan.js';
 import { nodesIn, sortExprs } from '../../plan/walk.js';
@@ -206,8 +207,23 @@ function bindAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr
   });
   const compared = [...(expr.distinct ? args : []), ...sortExprs(orderBy)];
   for (const e of compared) requireComparable(e.type, node.location, ctx);
+  refuseOtherOrder(expr, node.location, ctx);
   refuseOuterOnly(expr, env, node.location);
   return ctx.at(expr, node.location);
+}
+
+/** Refuses `array_agg(DISTINCT x ORDER BY y)`: the values that are left have no `y` to be sorted by. */
+function refuseOtherOrder(
+  { distinct, args, orderBy }: Aggregate,
+  location: Location,
+  ctx: BindContext,
+): void {
+  if (!distinct) return;
+  const known = new Set(args.map(fingerprint));
+  const other = sortExprs(orderBy).find((e) => !known.has(fingerprint(e)));
+  if (other === undefined) return;
+  const detail = 'with DISTINCT in an aggregate, ORDER BY expressions must be among its arguments';
+  throw ctx.syntax(detail, ctx.locationOf(other) ?? location);
 }
 
 const nullNode: Node = { A_Const: { isnull: true } };

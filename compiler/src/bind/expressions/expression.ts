@@ -163,13 +163,21 @@ function bindConstant(node: A_Const, env: BindEnvironment): BoundExpression {
   if (node.ival !== undefined)
     return ctx.at(ctx.literal(ctx.written(String(node.ival.ival ?? 0), node), 'int4'), at);
   if (node.fval !== undefined) {
-    const text = node.fval.fval ?? '0';
+    const text = plainNumber(node.fval.fval ?? '0');
     return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
   }
   // The grammar reports `B'101'` as `b101`, which Postgres accepts as the text of a bit string.
   if (node.bsval !== undefined)
     return ctx.at(ctx.literal(ctx.written(node.bsval.bsval ?? '', node), 'varbit'), at);
   throw ctx.unsupported('this constant', at);
+}
+
+/** Returns a number as every Postgres reads it: without `_`, and in decimal if it was written as `0x…`, `0o…`, `0b…`. */
+function plainNumber(text: string): string {
+  const plain = text.replaceAll('_', '');
+  // Longer ones are left to the database: converting them would take more than linear time.
+  const [, sign, digits] = /^(-?)(0[xob][\da-f]{1,256})$/i.exec(plain) ?? [];
+  return digits === undefined ? plain : `${sign}${BigInt(digits)}`;
 }
 
 function isInt8(text: string): boolean {

@@ -1,14 +1,14 @@
 import type { FuncCall, WindowDef } from '@pgsql/types';
 import { functionsNamed } from '../../functions/resolve.js';
 import type { Expr, FrameBound, SortKey, WindowFrame } from '../../plan/plan.js';
-import { someExpr } from '../../plan/walk.js';
+import { someExpr, sortExprs } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import { required } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { type BindEnvironment, insideCall } from '../scope.js';
 import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
 import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
-import { coerce } from './operands.js';
+import { coerce, requireComparable } from './operands.js';
 
 export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
@@ -41,13 +41,16 @@ export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): 
     const sort = 'SortBy' in s ? s.SortBy : {};
     return sortKey(sort, bindValue(required(sort.node), inner), ctx);
   });
+  const partitionBy = (window.partitionClause ?? []).map((p) => bindValue(p, inner));
+  for (const key of [...partitionBy, ...sortExprs(orderBy)])
+    requireComparable(key.type, ctx.locationOf(key) ?? node.location, ctx);
   return ctx.at(
     Object.freeze({
       kind: 'window',
       definition,
       args,
       filter: node.agg_filter === undefined ? null : bindPredicateNode(node.agg_filter, inner),
-      partitionBy: Object.freeze((window.partitionClause ?? []).map((p) => bindValue(p, inner))),
+      partitionBy: Object.freeze(partitionBy),
       orderBy: Object.freeze(orderBy),
       frame: frameOf(window, orderBy, inner),
       type,
@@ -119,6 +122,8 @@ function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: BindEnviro
   const bits = window.frameOptions ?? 0;
   if ((bits & NONDEFAULT) === 0) return null;
   const mode = (bits & RANGE) !== 0 ? 'range' : (bits & GROUPS) !== 0 ? 'groups' : 'rows';
+  if (mode === 'groups' && orderBy.length === 0)
+    throw env.ctx.windowing('GROUPS needs ORDER BY, which makes the groups', window.location, 'use ROWS');
   const offset = (node: WindowDef['startOffset']): Expr => {
     const type = mode === 'range' ? rangeOffset(orderBy, window, env) : 'int8';
     const count = coerce(bindExpression(required(node), env), type, env.ctx);

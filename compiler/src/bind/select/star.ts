@@ -1,4 +1,4 @@
-import type { A_Indirection, Node, ResTarget, SubLink } from '@pgsql/types';
+import type { A_Indirection, Node, ResTarget, SelectStmt, SubLink } from '@pgsql/types';
 import { unqualifiedName } from '../../catalog/catalog.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { columnRef } from '../../plan/nodes.js';
@@ -107,59 +107,87 @@ function starOutput(
   return { name: shown.split(DUPLICATE_MARK)[0] ?? shown, expr };
 }
 
+/** Returns the name of an output without an alias, as Postgres chooses it. */
 export function defaultName(node: Node): string {
+  return chosenName(node).name;
+}
+
+/** A default name. A weak one, such as the type of a cast, yields to the type of a cast around it. */
+interface ChosenName {
+  readonly name: string;
+  readonly weak: boolean;
+}
+
+const UNNAMED: ChosenName = { name: '?column?', weak: true };
+
+function chosenName(node: Node): ChosenName {
+  if ('TypeCast' in node) {
+    const inner = chosenNameOf(node.TypeCast.arg);
+    if (!inner.weak) return inner;
+    return { name: nameParts(node.TypeCast.typeName?.names).at(-1) ?? inner.name, weak: true };
+  }
+  if ('A_Const' in node) return node.A_Const.boolval === undefined ? UNNAMED : { name: 'bool', weak: true };
+  if ('CaseExpr' in node) {
+    const last = chosenNameOf(node.CaseExpr.defresult);
+    return last.weak ? { name: 'case', weak: true } : last;
+  }
+  if ('CollateClause' in node) return chosenNameOf(node.CollateClause.arg);
+  if ('A_Indirection' in node) return fieldName(node.A_Indirection);
+  const name = ownName(node);
+  return name === null ? UNNAMED : { name, weak: false };
+}
+
+function chosenNameOf(node: Node | undefined): ChosenName {
+  return node === undefined ? UNNAMED : chosenName(node);
+}
+
+/** Returns the name that a column, a call or other syntax with a name of its own gives; null for other nodes. */
+function ownName(node: Node): string | null {
   if ('ColumnRef' in node) return stringOf(node.ColumnRef.fields?.at(-1));
   if ('FuncCall' in node) {
-    const name = nameParts(node.FuncCall.funcname).at(-1) ?? '?column?';
+    const name = nameParts(node.FuncCall.funcname).at(-1) ?? null;
     const arg = node.FuncCall.args?.[0];
     return name === 'measure' && arg !== undefined ? measureName(arg) : name;
   }
-  if ('TypeCast' in node) {
-    const inner = node.TypeCast.arg === undefined ? '?column?' : defaultName(node.TypeCast.arg);
-    return inner === '?column?' ? (nameParts(node.TypeCast.typeName?.names).at(-1) ?? inner) : inner;
-  }
-  if ('A_Const' in node && node.A_Const.boolval !== undefined) return 'bool';
-  if ('CaseExpr' in node) {
-    const last = node.CaseExpr.defresult === undefined ? 'case' : defaultName(node.CaseExpr.defresult);
-    return last === '?column?' ? 'case' : last;
-  }
   if ('CoalesceExpr' in node) return 'coalesce';
   if ('GroupingFunc' in node) return 'grouping';
-  if ('CollateClause' in node) return defaultName(required(node.CollateClause.arg));
   if ('MinMaxExpr' in node) return node.MinMaxExpr.op === 'IS_LEAST' ? 'least' : 'greatest';
   if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') return 'nullif';
   if ('A_ArrayExpr' in node) return 'array';
   if ('RowExpr' in node) return 'row';
-  if ('A_Indirection' in node) return fieldName(node.A_Indirection);
-  if ('SQLValueFunction' in node) return (node.SQLValueFunction.op ?? '').replace('SVFOP_', '').toLowerCase();
+  if ('SQLValueFunction' in node)
+    return (node.SQLValueFunction.op ?? '').replace(/^SVFOP_|_N$/g, '').toLowerCase();
   if ('SubLink' in node) return subqueryName(node.SubLink);
-  return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? '?column?';
+  return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? null;
 }
 
 /** Returns the name of the last field, or of the subscripted value if no field is named. */
-function fieldName({ arg, indirection = [] }: A_Indirection): string {
+function fieldName({ arg, indirection = [] }: A_Indirection): ChosenName {
   const field = indirection.findLast((i) => 'String' in i);
-  if (field !== undefined) return stringOf(field);
-  return arg === undefined ? '?column?' : defaultName(arg);
+  return field === undefined ? chosenNameOf(arg) : { name: stringOf(field), weak: false };
 }
 
 /** Caches the names of subqueries, which nested calls look up repeatedly. */
-const NAMES = new WeakMap<SubLink, string>();
+const NAMES = new WeakMap<SubLink, string | null>();
 
-function subqueryName(node: SubLink): string {
-  const name = NAMES.get(node) ?? nameOfSubquery(node);
+function subqueryName(node: SubLink): string | null {
+  const known = NAMES.get(node);
+  if (known !== undefined) return known;
+  const name = nameOfSubquery(node);
   NAMES.set(node, name);
   return name;
 }
 
-function nameOfSubquery(node: SubLink): string {
+function nameOfSubquery(node: SubLink): string | null {
   if (node.subLinkType === 'EXISTS_SUBLINK') return 'exists';
   if (node.subLinkType === 'ARRAY_SUBLINK') return 'array';
-  const select =
+  if (node.subLinkType !== 'EXPR_SUBLINK') return null;
+  let select: SelectStmt =
     node.subselect !== undefined && 'SelectStmt' in node.subselect ? node.subselect.SelectStmt : {};
+  while (select.larg !== undefined) select = select.larg;
+  if (select.valuesLists !== undefined) return 'column1';
   const first = select.targetList?.[0];
-  if (node.subLinkType !== 'EXPR_SUBLINK' || first === undefined || !('ResTarget' in first))
-    return '?column?';
+  if (first === undefined || !('ResTarget' in first) || starOf(first.ResTarget) !== null) return null;
   return first.ResTarget.name ?? defaultName(required(first.ResTarget.val));
 }
 
