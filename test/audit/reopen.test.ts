@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import type { WriteAt } from '../../audit/disk.js';
 import {
+  type AppendDone,
   type AuditDamaged,
   type AuditGap,
   type AuditLog,
@@ -176,7 +177,8 @@ t.test('no room for the next segment: it goes on when there is', async (t) => {
 t.test('outcomes under way when the disk fails wait for it, whichever way they came', async (t) => {
   const disk = new Patient();
   const log = await disk.open();
-  const ended = { ...entry(1), statement_hmac: `1.${'m'.repeat(43)}`, subject: 'é"' };
+  const standby = { as_of: '2026-01-31T10:30:00.000Z', name: 'SHOP_STANDBY_URL' };
+  const ended = { ...entry(1), statement_hmac: `1.${'m'.repeat(43)}`, subject: 'é"', standby };
   await log.append(entry(0));
   const form = log.form(parted(ended).common);
   disk.fault = failing('EIO');
@@ -184,9 +186,8 @@ t.test('outcomes under way when the disk fails wait for it, whichever way they c
   const appended = (rows: number): Promise<number> =>
     new Promise((resolve, reject) => {
       const { requestId, statementHmac, durationUs } = parted(ended);
-      log.appendForm(form, requestId, statementHmac, rows, durationUs, (error, seq) =>
-        error ? reject(error) : resolve(seq),
-      );
+      const done: AppendDone = (error, seq) => (error ? reject(error) : resolve(seq));
+      log.appendForm(form, requestId, statementHmac, rows, durationUs, done, standby);
     });
   const sharing = appended(4);
   const refused = WAYS.form(log, entry(2));
@@ -210,7 +211,12 @@ t.test('outcomes under way when the disk fails wait for it, whichever way they c
     [...seqs, after].map((seq, i) => [seq, [3, 4, 5, 3, 6, 7][i]]),
   );
   for (const { ts: _, rows: __, ...outcome } of outcomes)
-    t.match(outcome, { ...parted(ended).common, statement_hmac: ended.statement_hmac, duration_us: 1200 });
+    t.match(outcome, {
+      ...parted(ended).common,
+      statement_hmac: ended.statement_hmac,
+      duration_us: 1200,
+      standby,
+    });
   t.match(await verifyAuditLog(disk.dir), { integrity: 'intact', completeness: 'complete' });
 });
 
