@@ -263,3 +263,41 @@ t.test('who waits for a proof is refused as soon as the log fails, and the recor
   for (const id of ['req-0', 'req-1', 'req-9', 'req-10']) t.ok(kept.includes(id), `${id} is in the log`);
   t.equal((await verifyAuditLog(disk.dir)).problem, null);
 });
+
+/** An entry of some 60 KB; two hundred are more than a group holds. */
+const large = (n: number) => ({
+  ...entry(n),
+  request_id: `large-${n >> 1}`,
+  objects: Array.from({ length: 600 }, (_, i) => `${'o'.repeat(94)}${i}`),
+});
+
+t.test('a log with more open decisions than a group holds opens', async (t) => {
+  const disk = new Patient();
+  const log = await disk.open();
+  for (let n = 0; n < 400; n += 2) await log.append(large(n));
+  await log.close();
+  await (await disk.open()).close();
+  const unknown = (await disk.records('query')).filter(({ outcome }) => outcome === 'unknown');
+  t.equal(unknown.length, 200);
+  t.match(await verifyAuditLog(disk.dir), {
+    integrity: 'intact',
+    completeness: 'complete',
+    openDecisions: 0,
+  });
+});
+
+t.test('outcomes that wait for the disk are kept or counted as lost, however large they are', async (t) => {
+  const disk = new Patient();
+  const log = await disk.open();
+  disk.fault = failing('EIO');
+  await t.rejects(log.append(entry(0)));
+  const outcomes = Array.from({ length: 200 }, (_, n) => log.append(large(2 * n + 1)));
+  const ended = Promise.allSettled(outcomes);
+  disk.fault = null;
+  const kept = (await ended).filter(({ status }) => status === 'fulfilled').length;
+  await log.close();
+  const [gap] = await disk.records('audit.gap');
+  t.ok(kept > 50, `${kept} are kept`);
+  t.match(JSON.parse(gap?.detail ?? '{}'), { outcomesKept: kept, outcomesLost: 200 - kept });
+  t.equal((await disk.records('query')).length, kept);
+});
