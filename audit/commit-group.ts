@@ -122,7 +122,8 @@ export class CommitGroup {
   /** Rebuilds the entry of a template record from its bytes. */
   #entryOf(form: RecordTemplate, start: number, end: number): AuditEntry {
     const record = JSON.parse(this.buffer.toString('utf8', start, end)) as AuditRecord; // encoded by `form`
-    return form.entry(record.request_id, record.statement_hmac, record.rows, record.duration_us);
+    const { request_id, statement_hmac, rows, duration_us, standby } = record;
+    return form.entry(request_id, statement_hmac, rows, duration_us, standby);
   }
 
   /** Completes the frame around `length` record bytes already in the buffer. */

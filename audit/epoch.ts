@@ -420,7 +420,11 @@ export class Epoch {
 
   async #recordFirst(entries: readonly AuditEntry[]): Promise<void> {
     try {
-      await Promise.all(entries.map((entry) => this.#appendPromised(entry, null)));
+      // All together may be larger than a group.
+      for (let at = 0; at < entries.length; at += FIRST_AT_ONCE) {
+        const some = entries.slice(at, at + FIRST_AT_ONCE);
+        await Promise.all(some.map((entry) => this.#appendPromised(entry, null)));
+      }
       await this.#checkpoints.write(await this.#durableTree());
     } catch (error) {
       this.#fail(toAuditUnavailable(error));
@@ -435,6 +439,9 @@ const LEAF_PREFIX = Buffer.alloc(1);
 
 /** Maximum time that an outcome waits for a decision with which to share a write, ms. */
 const LINGER_MS = 2;
+
+/** Number of first records that are written as one group; even the longest ones fit. */
+const FIRST_AT_ONCE = 64;
 
 /** Grace period after the deadline, ms. */
 const GRACE_MS = 100;

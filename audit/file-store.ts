@@ -138,8 +138,9 @@ export class FileStore implements LogStore {
   async release({ base }: RetirementPlan, archive: string | null): Promise<void> {
     const gone = (await this.source.segments()).filter((segment) => segment <= base.segment);
     if (archive !== null) await archiveSegments(this.#dir, archive, gone);
+    // The segment goes last: if the deletion is interrupted, the next one finds it.
     for (const segment of gone)
-      for (const name of [segmentName(segment), keyName(segment), indexName(segment)])
+      for (const name of [indexName(segment), keyName(segment), segmentName(segment)])
         await rm(join(this.#dir, name), { force: true });
     await syncDirectoryAsync(this.#dir);
   }

@@ -4,6 +4,7 @@ import type { AppendDone, KeepOutcome } from './commit-group.js';
 import { Epoch } from './epoch.js';
 import { AuditDamaged, AuditUnavailable, toAuditUnavailable } from './errors.js';
 import { FileStore } from './file-store.js';
+import { FRAME_HEAD, FRAME_TAIL, MAX_GROUP_BYTES, MAX_RECORD_BYTES } from './format.js';
 import type { LogBase } from './frontier.js';
 import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
 import { lockDirectory } from './lock.js';
@@ -12,6 +13,7 @@ import { ReadEventRecorder } from './read-events.js';
 import {
   type AuditEntry,
   type CommonEntry,
+  encodeRecord,
   type RecordedStandby,
   type RecordPlace,
   RecordTemplate,
@@ -347,6 +349,14 @@ class ReopeningLog implements AuditLog {
 
 /** Maximum number of outcomes that wait for the disk; more than the requests a gateway usually has in progress. */
 const MOST_OUTCOMES = 10_000;
+/** Maximum size of these outcomes, bytes: all of them are appended at once, as one group. */
+const MOST_OUTCOME_BYTES = MAX_GROUP_BYTES - 8 * MAX_RECORD_BYTES;
+/** The place with the longest encoding. */
+const LONGEST_PLACE: RecordPlace = {
+  writer: 'w'.repeat(64),
+  epoch: Number.MAX_SAFE_INTEGER,
+  seq: Number.MAX_SAFE_INTEGER,
+};
 
 interface PendingRecord {
   readonly entry: AuditEntry;
@@ -362,6 +372,7 @@ class LogOutage {
   readonly #since = new Date().toISOString();
   readonly #waiting: PendingRecord[] = [];
   #mostOutcomes: number;
+  #bytes = 0;
   #refused: number;
   #lost = 0;
 
@@ -391,7 +402,10 @@ class LogOutage {
   }
 
   #keep(outcome: AuditEntry, done: AppendDone): void {
-    if (this.#waiting.length < this.#mostOutcomes) {
+    const record = Buffer.byteLength(encodeRecord(outcome, LONGEST_PLACE));
+    const bytes = this.#bytes + FRAME_HEAD + record + FRAME_TAIL;
+    if (this.#waiting.length < this.#mostOutcomes && bytes <= MOST_OUTCOME_BYTES) {
+      this.#bytes = bytes;
       this.#waiting.push({ entry: { ...outcome, ts: outcome.ts ?? new Date().toISOString() }, done });
       return;
     }

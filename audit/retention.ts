@@ -61,6 +61,19 @@ async function expiredSegments(
   return null; // no checkpoint after them yet
 }
 
+/**
+ * Returns the segments that the retention note covers and that are still there, since their deletion failed or was
+ * interrupted; null if there are none. Rows of a table are not deleted by the gateway.
+ */
+async function leftSegments(source: LogSource, key: VerifierKey): Promise<RetirementPlan | null> {
+  if (source.dir === null) return null;
+  const { base } = await beginningOf(source, key);
+  const segments = (await source.segments()).filter((number) => number <= base.segment);
+  const last = segments.at(-1);
+  if (last === undefined) return null;
+  return { segments, base, until: lastIn(await source.segment(last, false))?.ts ?? '' };
+}
+
 /** Returns the signed retention note, which ends in an empty line. */
 function retentionNote(signer: Signer, { base }: RetirementPlan): Buffer {
   const roots = base.frontier.roots.map((root) => Buffer.from(root, 'latin1'));
@@ -168,6 +181,8 @@ export class RetentionRunner {
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | null = null;
   #closed = false;
+  /** First record kept after the last deletion that this process has recorded; null if it has recorded none. */
+  #recorded: number | null = null;
 
   constructor(log: RetentionLog) {
     this.#log = log;
@@ -189,13 +204,26 @@ export class RetentionRunner {
   }
 
   async #keep(): Promise<void> {
-    const { store, signer, retention, append, tenant } = this.#log;
+    const { store, signer, retention } = this.#log;
     try {
+      const left = await leftSegments(store.source, signer.verifier);
+      if (left !== null) await this.#release(left);
       const before = new Date(Date.now() - retention.ms).toISOString();
       const old = await expiredSegments(store.source, signer.verifier, before);
       if (old === null) return;
-      const { segments, base, until } = old;
       await store.retain(retentionNote(signer, old), old);
+      await this.#release(old);
+    } catch (error) {
+      // The next run repeats failed steps. If the log accepts no records, it reports that itself.
+      if (!(error instanceof AuditUnavailable))
+        this.#log.refused(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #release(old: RetirementPlan): Promise<void> {
+    const { store, signer, retention, append, tenant } = this.#log;
+    const { segments, base, until } = old;
+    if (this.#recorded !== base.seq) {
       const detail = {
         from: base.seq,
         segments: [segments[0], segments.at(-1)],
@@ -209,11 +237,8 @@ export class RetentionRunner {
         surface: 'system',
       } as const;
       await append({ ...place, action: 'audit.retain', detail: JSON.stringify(detail) });
-      await store.release(old, retention.archive);
-    } catch (error) {
-      // The next run repeats failed steps. If the log accepts no records, the log reports that itself.
-      if (!(error instanceof AuditUnavailable))
-        this.#log.refused(error instanceof Error ? error : new Error(String(error)));
+      this.#recorded = base.seq;
     }
+    await store.release(old, retention.archive);
   }
 }

@@ -81,7 +81,11 @@ export class TableStore implements LogStore {
     const session = await this.#locked();
     const { source } = this;
     await this.#register(session, signer);
-    const base = options.base ?? (await this.#base(session, signer));
+    // After a failure, decisions from before the base may still be open: this process knows them.
+    const base =
+      options.base === undefined
+        ? await this.#base(session, signer)
+        : { ...options.base, open: [...this.#state.open.values()] };
     const { recovered } = await recoverLog(source, signer, { ...options, base }).catch((error: unknown) => {
       // The base stored in the segment's row turned out to be invalid, so recover from the first record.
       if (options.base !== undefined || !(error instanceof AuditDamaged)) throw error;

@@ -3,7 +3,7 @@
 export { SessionReads } from '../engine/index.js';
 export { ask, prepare } from './data/ask.js';
 export { explainPlan } from './data/explain.js';
-export type { ChangedHistory, OverlapUpdate } from './data/overlap/decide.js';
+export { type ChangedHistory, endOfHistory, type OverlapUpdate } from './data/overlap/decide.js';
 export { type OverlapStore, OverlapThread } from './data/overlap/overlap-thread.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';
 export { type AnswerFreshness, asOfText, type QueryAnswer } from './data/query-answer.js';

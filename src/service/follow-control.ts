@@ -58,9 +58,15 @@ function followControl(control: Control, follower: Follower, log: ServiceLog): C
         taken = { ...taken, revoked: seen.revoked };
       }
       if (!silent && seen.activation === taken.activation && seen.published === taken.published) return;
-      await follower.change();
-      taken = seen;
+      const before = silent;
+      // No poll runs during a change: if it takes so long that the silence is noticed, the next poll applies the state
+      // again.
       silent = false;
+      await follower.change().catch((error: unknown) => {
+        silent ||= before;
+        throw error;
+      });
+      taken = seen;
     } catch (error) {
       const kind = error instanceof Error ? error.name : 'unknown';
       if (!told.has(kind) && !closed)

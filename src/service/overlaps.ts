@@ -1,6 +1,12 @@
 import { mkdir, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ChangedHistory, type OverlapStore, OverlapThread, type OverlapUpdate } from '../ask/index.js';
+import {
+  type ChangedHistory,
+  endOfHistory,
+  type OverlapStore,
+  OverlapThread,
+  type OverlapUpdate,
+} from '../ask/index.js';
 import { type ControlPlace, openControl, requireSchema } from '../base/control/index.js';
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../base/files.js';
 import { sql } from '../base/sql.js';
@@ -109,10 +115,17 @@ function fileOverlaps(dir: string, alone: <T>(work: () => Promise<T>) => Promise
   });
 }
 
-/** Removes histories that have ended. The modification time of a file is the time at which its history ends. */
+/**
+ * Removes histories that have ended. The modification time of a file is the time at which its history ends, unless the
+ * file was restored or its writer was killed: only the history itself can say that it has ended.
+ */
 async function sweep(dir: string): Promise<void> {
   for (const name of await namesIn(dir)) {
-    const { mtimeMs } = await stat(join(dir, name));
-    if (mtimeMs < Date.now()) await removeWhole(join(dir, name));
+    const path = join(dir, name);
+    const { mtimeMs } = await stat(path);
+    if (mtimeMs >= Date.now()) continue;
+    const endsAt = endOfHistory((await bytesOf(path)) ?? Buffer.alloc(0)) ?? mtimeMs;
+    if (endsAt < Date.now()) await removeWhole(path);
+    else await utimes(path, endsAt / 1_000, endsAt / 1_000);
   }
 }

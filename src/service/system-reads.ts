@@ -92,7 +92,7 @@ export class IndexTimes {
 
   #read(connector: string): Promise<FacetTimes> {
     const known = this.#known.get(connector);
-    if (known !== undefined && known.until > Date.now()) return known.times;
+    if (known !== undefined && known.until > performance.now()) return known.times;
     const reading = this.#reads.readIndexTimes(connector).then(
       (times) => times ?? NONE,
       () => NONE,
@@ -100,7 +100,7 @@ export class IndexTimes {
     const waiting = new AbortController();
     const late = setTimeout(PATIENCE_MS, NONE, { signal: waiting.signal }).catch(() => NONE);
     const times = Promise.race([reading, late]).finally(() => waiting.abort());
-    this.#known.set(connector, { until: Date.now() + TRUST_MS, times });
+    this.#known.set(connector, { until: performance.now() + TRUST_MS, times });
     return times;
   }
 }

@@ -172,7 +172,29 @@ t.test('an archive that is away is not made, and takes nothing from the log', as
   mkdirSync(archive);
   const again = await openAuditLog({ dir, ...OPTIONS, observer, retention });
   for (let n = 0; n < 100; n += 1) await again.append(entry(n));
+  await eventually(() => !existsSync(join(dir, 'segment-00000001.log')));
   await again.close();
+  const verdict = await verifyAuditLog(dir);
+  t.match(verdict, { integrity: 'intact', completeness: 'complete', problem: null });
+  const [writer = ''] = readdirSync(archive);
+  const archived = await verifyAuditLog(join(archive, writer));
+  t.match(archived, { integrity: 'intact', completeness: 'complete', records: verdict.kept?.from });
+});
+
+t.test('a deletion that was interrupted is recorded and completed', async (t) => {
+  const dir = await kept({ retention: { ms: 86_400_000, archive: null } });
+  const note = readFileSync(join(dir, 'retained'));
+  const [, until = ''] = /\nretained (\d+) /.exec(note.toString()) ?? [];
+  const left = join(dir, `segment-${String(Number(until) - 1).padStart(8, '0')}.log`);
+  writeFileSync(left, readFileSync(segmentPaths(dir)[0] ?? ''));
+  const retention = { ms: 86_400_000 * 36_500, archive: null };
+  await (await openAuditLog({ dir, ...OPTIONS })).close();
+  const log = await openAuditLog({ dir, ...OPTIONS, retention });
+  await eventually(() => !existsSync(left));
+  await log.close();
+  const actions: string[] = [];
+  for await (const { action } of readRecords(dir)) actions.push(action);
+  t.equal(actions.filter((action) => action === 'audit.retain').length, 2);
   t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
 });
 

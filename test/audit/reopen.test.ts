@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import type { WriteAt } from '../../audit/disk.js';
 import {
+  type AppendDone,
   type AuditDamaged,
   type AuditGap,
   type AuditLog,
@@ -176,7 +177,8 @@ t.test('no room for the next segment: it goes on when there is', async (t) => {
 t.test('outcomes under way when the disk fails wait for it, whichever way they came', async (t) => {
   const disk = new Patient();
   const log = await disk.open();
-  const ended = { ...entry(1), statement_hmac: `1.${'m'.repeat(43)}`, subject: 'é"' };
+  const standby = { as_of: '2026-01-31T10:30:00.000Z', name: 'SHOP_STANDBY_URL' };
+  const ended = { ...entry(1), statement_hmac: `1.${'m'.repeat(43)}`, subject: 'é"', standby };
   await log.append(entry(0));
   const form = log.form(parted(ended).common);
   disk.fault = failing('EIO');
@@ -184,9 +186,8 @@ t.test('outcomes under way when the disk fails wait for it, whichever way they c
   const appended = (rows: number): Promise<number> =>
     new Promise((resolve, reject) => {
       const { requestId, statementHmac, durationUs } = parted(ended);
-      log.appendForm(form, requestId, statementHmac, rows, durationUs, (error, seq) =>
-        error ? reject(error) : resolve(seq),
-      );
+      const done: AppendDone = (error, seq) => (error ? reject(error) : resolve(seq));
+      log.appendForm(form, requestId, statementHmac, rows, durationUs, done, standby);
     });
   const sharing = appended(4);
   const refused = WAYS.form(log, entry(2));
@@ -210,7 +211,12 @@ t.test('outcomes under way when the disk fails wait for it, whichever way they c
     [...seqs, after].map((seq, i) => [seq, [3, 4, 5, 3, 6, 7][i]]),
   );
   for (const { ts: _, rows: __, ...outcome } of outcomes)
-    t.match(outcome, { ...parted(ended).common, statement_hmac: ended.statement_hmac, duration_us: 1200 });
+    t.match(outcome, {
+      ...parted(ended).common,
+      statement_hmac: ended.statement_hmac,
+      duration_us: 1200,
+      standby,
+    });
   t.match(await verifyAuditLog(disk.dir), { integrity: 'intact', completeness: 'complete' });
 });
 
@@ -256,4 +262,42 @@ t.test('who waits for a proof is refused as soon as the log fails, and the recor
   const kept = (await disk.records()).map(({ request_id }) => request_id);
   for (const id of ['req-0', 'req-1', 'req-9', 'req-10']) t.ok(kept.includes(id), `${id} is in the log`);
   t.equal((await verifyAuditLog(disk.dir)).problem, null);
+});
+
+/** An entry of some 60 KB; two hundred are more than a group holds. */
+const large = (n: number) => ({
+  ...entry(n),
+  request_id: `large-${n >> 1}`,
+  objects: Array.from({ length: 600 }, (_, i) => `${'o'.repeat(94)}${i}`),
+});
+
+t.test('a log with more open decisions than a group holds opens', async (t) => {
+  const disk = new Patient();
+  const log = await disk.open();
+  for (let n = 0; n < 400; n += 2) await log.append(large(n));
+  await log.close();
+  await (await disk.open()).close();
+  const unknown = (await disk.records('query')).filter(({ outcome }) => outcome === 'unknown');
+  t.equal(unknown.length, 200);
+  t.match(await verifyAuditLog(disk.dir), {
+    integrity: 'intact',
+    completeness: 'complete',
+    openDecisions: 0,
+  });
+});
+
+t.test('outcomes that wait for the disk are kept or counted as lost, however large they are', async (t) => {
+  const disk = new Patient();
+  const log = await disk.open();
+  disk.fault = failing('EIO');
+  await t.rejects(log.append(entry(0)));
+  const outcomes = Array.from({ length: 200 }, (_, n) => log.append(large(2 * n + 1)));
+  const ended = Promise.allSettled(outcomes);
+  disk.fault = null;
+  const kept = (await ended).filter(({ status }) => status === 'fulfilled').length;
+  await log.close();
+  const [gap] = await disk.records('audit.gap');
+  t.ok(kept > 50, `${kept} are kept`);
+  t.match(JSON.parse(gap?.detail ?? '{}'), { outcomesKept: kept, outcomesLost: 200 - kept });
+  t.equal((await disk.records('query')).length, kept);
 });

@@ -54,6 +54,12 @@ test('values that cannot be looked for are counted by reason', async (t) => {
   );
 });
 
+test('another spelling of a value is left alone where the spelling itself would be', async (t) => {
+  t.equal(redacted(NONE, declared("Red'acted"), "redacted, red'acted"), 'redacted, [redacted]', 'the mask');
+  const excepting = { ...NONE, exceptions: ['Obrien'] };
+  t.equal(redacted(excepting, declared("O'Brien"), "OBrien, O'Brien"), 'OBrien, [redacted]', 'an exception');
+});
+
 test('a hundred thousand values cost hardly more than a hundred', async (t) => {
   const many = new ValueMatcher(
     Array.from({ length: 100_000 }, (_, i) => ({ value: `John Number${i} Smith`, label: 'pii' })),

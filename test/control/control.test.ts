@@ -17,6 +17,7 @@ import {
 } from '../../src/base/control/index.js';
 import { generatedSql, sql } from '../../src/base/sql.js';
 import { Control } from '../../src/service/control.js';
+import { followPolicy } from '../../src/service/follow-control.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { osl } from '../tools/cli/support.js';
 import { controlHouse, migrated, opened, placeOf, SKIP, until } from './support.js';
@@ -83,6 +84,46 @@ test('tools have a copy of the policy once the data directory exists', { skip: S
   mkdirSync(settings.dataDir);
   await control?.look();
   t.equal(readFileSync(settings.policyFile, 'utf8'), 'the policy');
+});
+
+test('a change during which the database seems silent is applied again', { skip: SKIP }, async (t) => {
+  const house = await controlHouse(t);
+  await migrated(house);
+  const dir = mkdtempSync(join(tmpdir(), 'osl-control-'));
+  t.teardown(() => rmSync(dir, { recursive: true }));
+  const manifestFile = join(dir, 'manifest.yaml');
+  writeFileSync(manifestFile, 'version: 1\ntenant: acme\n');
+  const silence = { OSL_CONTROL_SILENCE_SECONDS: '2' };
+  const settings = settingsFrom(
+    { OSL_CONTROL_URL: house.gateway, OSL_POLICY_SOURCE: 'control', OSL_MANIFEST: manifestFile, ...silence },
+    dir,
+  );
+  const nothing = (): void => undefined;
+  const log = { info: nothing, warn: nothing, error: nothing };
+  const control = await Control.open(settings, log);
+  const told: string[] = [];
+  const follower = {
+    change: async () => {
+      told.push('change');
+      if (told.length === 1) await until(() => told.includes('silent'));
+    },
+    revoked: async () => undefined,
+    silent: async () => void told.push('silent'),
+    clock: nothing,
+    file: async () => undefined,
+  };
+  const close = followPolicy(settings, control, follower, log);
+  t.teardown(async () => {
+    await close();
+    await control?.close();
+  });
+  const author = opened(t, house.author);
+  const { number } = await pushPolicy(author, 'acme', 'the policy', { author: 'me', comment: null });
+  const by = { version: number, action: 'activate', author: 'me', comment: null } as const;
+  await activatePolicy(author, 'acme', by, { activation: 0, published: 0 });
+  await until(() => told.includes('silent'));
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  t.same(told, ['change', 'silent', 'change'], 'the policy that was dropped meanwhile is in force again');
 });
 
 test('a database of its own is made ready by the first gateway', { skip: SKIP }, async (t) => {

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
+import { decide, haveAnswered } from '../../src/ask/data/overlap/decide.js';
 import type { OverlapStore } from '../../src/ask/index.js';
 import { openOverlaps } from '../../src/service/overlaps.js';
 import { controlHouse, migrated, placeOf, SKIP } from './support.js';
@@ -58,4 +59,31 @@ test('a gateway alone keeps histories in its data directory', async (t) => {
   const [one, old] = await again.read(['one', 'old']);
   t.equal(one?.length, 7, 'after a restart');
   t.equal(old, null, 'what has ended is removed');
+});
+
+test('a history that has not ended stays, whatever the modification time of its file', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-overlaps-'));
+  t.teardown(() => rmSync(dir, { recursive: true }));
+  const sets = [{ hashes: ['aabbcc'], digits: 2, hasUnit: false, minimum: 1, figures: ['count'] }];
+  const answer = { digest: 'question', sets, minimum: 1 };
+  const store = openOverlaps(null, 'acme', dir, (work) => work());
+  await store.update(['ended', 'lasts'], async (stored) =>
+    decide({
+      ...answer,
+      keys: [
+        ['ended', -1],
+        ['lasts', 1],
+      ],
+      stored,
+    }),
+  );
+  await store.close();
+  // As after a restore, or where the writer was killed before it set the time.
+  for (const key of ['ended', 'lasts']) utimesSync(join(dir, 'overlaps', key), 1, 1);
+  const again = openOverlaps(null, 'acme', dir, (work) => work());
+  await again.update([], async () => ({ result: null, changed: [] }));
+  const [ended, lasts] = await again.read(['ended', 'lasts']);
+  t.equal(ended, null);
+  t.ok(haveAnswered([lasts ?? null], 'question'), 'the answer that was given is remembered');
+  await again.close();
 });

@@ -176,7 +176,10 @@ export class ValueMatcher {
       return;
     }
     if (this.#look(text, label)) this.#size++;
-    for (const other of otherSpellings(value)) this.#look(trimmed(foldText(other)), label);
+    for (const other of otherSpellings(value)) {
+      const spelling = trimmed(foldText(other));
+      if (this.#exceptionOf(spelling) === null) this.#look(spelling, label);
+    }
     const code = codeIn(folded);
     if (code !== null) this.#codes.add(code, label);
   }

@@ -324,9 +324,9 @@ function valuesSql({ from, key }: KeyPath, column: DeclaredTableColumn, keyType:
   const found = valueIn(sql`n.${sqlName(column.name)}`, column.type);
   if (found === null) return null;
   const { value, lateral } = found;
-  const keys = sql`$1::pg_catalog.text[]::${sqlType(keyType)}[]`;
-  return sql`select distinct ${key}::pg_catalog.text as k, ${value} as v from ${from}${lateral}
-    where ${key} = any (${keys}) and ${value} is not null`;
+  // Equal keys may have different texts, such as the numerics 1 and 1.0: values belong to the text that was asked for.
+  return sql`select distinct w.k, ${value} as v from pg_catalog.unnest($1::pg_catalog.text[]) as w(k)
+    cross join ${from}${lateral} where ${key} = w.k::${sqlType(keyType)} and ${value} is not null`;
 }
 
 function reachesOf(manifest: Manifest, facet: Facet): readonly KeyPath[] {

@@ -77,6 +77,7 @@ const LONGEST_OF_A_LANGUAGE = 4_000;
 const QUERY_VECTOR_BYTES = 16_777_216;
 
 interface CheckedStore {
+  /** Time of the check, on the clock of `performance.now()`, which is never set back. */
   readonly at: number;
   readonly store: ReadyStore;
   readonly state: ServedStore;
@@ -130,7 +131,7 @@ export function contentPlane(
     const stores = checked.get(facet) ?? new Map<string, CheckedStore>();
     checked.set(facet, stores);
     const known = stores.get(version);
-    if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.store;
+    if (known !== undefined && performance.now() - known.at < TRUST_MS) return known.store;
     const found = await withQueryErrors(name, async () =>
       reads.readStore(facet, version, await embedderOf(facet)),
     ).catch((error: unknown) => {
@@ -147,7 +148,7 @@ export function contentPlane(
     const isSame = known !== undefined && isDeepStrictEqual(known.state, found);
     const since = isSame ? known.store.since : performance.now();
     const store = Object.freeze({ epoch, indexedAt, since });
-    stores.set(version, { at: Date.now(), store, state: found });
+    stores.set(version, { at: performance.now(), store, state: found });
     return store;
   };
   return Object.freeze({

@@ -172,6 +172,29 @@ t.test('a database that goes away fails the log, and the log goes on with a reco
   t.same(kinds, ['audit.open', 'req-0', 'audit.gap', 'req-2', 'req-2', 'req-0', 'audit.close']);
 });
 
+t.test('what was open before a gap has an outcome after a stop, from however far back', async (t) => {
+  const dir = tempDir();
+  const log = await opened(dir);
+  const { writer } = log.stats();
+  const fill = async (from: number): Promise<void> => {
+    for (let n = from; n < from + 200; n += 1) await log.append(entry(n));
+  };
+  await log.append({ ...entry(0), request_id: 'never closed' });
+  await fill(2);
+  await cutConnections();
+  await t.rejects(log.append({ ...entry(1), request_id: 'req-none', kind: 'event' }));
+  await eventually(() => log.stats().failure === null);
+  await fill(202);
+  await log.close();
+  await (await opened(dir)).close();
+  const unknown = (await recordsOf(writer)).filter(({ outcome }) => outcome === 'unknown');
+  t.same(
+    unknown.map(({ request_id }) => request_id),
+    ['never closed'],
+  );
+  t.match(await verifyAuditLog(tableSource(session, writer)), { problem: null, openDecisions: 0 });
+});
+
 t.test(
   'a database that is silent has failed at the deadline, and nothing it does later counts',
   async (t) => {

@@ -68,8 +68,12 @@ INSERT INTO p.note VALUES
   (3, 3, NULL, '${CANDIDATES.join(' ')}');
 `;
 
-async function start(manifest: string, hidden: readonly number[]): Promise<Forms> {
-  const forms = await startForms({ manifest, policy: POLICY, script: script(hidden), schema: 'p' });
+async function start(
+  manifest: string,
+  hidden: readonly number[],
+  made: (script: string) => string = (script) => script,
+): Promise<Forms> {
+  const forms = await startForms({ manifest, policy: POLICY, script: made(script(hidden)), schema: 'p' });
   t.teardown(() => forms.close());
   return forms;
 }
@@ -95,6 +99,13 @@ t.test('a text is redacted by the values of its key and of its neighbours, and b
   const R = '[redacted]';
   t.equal(texts.get('1'), `${R} ${R} ${R} ${R} ${R} ${R} ${R}; authortwo contacttwo; ${R}`);
   t.equal(texts.get('2'), `${R} ${R}; authorone reviewerone contactone`);
+});
+
+t.test('keys that are equal and written differently are the same key', async (t) => {
+  const numeric = await start(MANIFEST.replaceAll('int4', 'numeric'), HIDDEN, (script) =>
+    script.replaceAll('int4', 'numeric').replace("(1, 1, 'signerone'", "(1, 1.00, 'signerone'"),
+  );
+  t.strictSame([...(await textsOf(numeric))], [...(await textsOf(real))]);
 });
 
 t.test('a thousand candidates tell nothing of the rows that hold some of them', async (t) => {

@@ -71,6 +71,24 @@ t.test('the wire gives the same rows, and no notice', async (t) => {
   t.equal(messages.filter((m) => m.type === 'D').length, (await forms.ask('user:ada', FOUND)).rows.length);
 });
 
+t.test('rounds are told although the clock was set back', async (t) => {
+  const told = async () => ({
+    store: (await service.content.ready('notes', 'raw')).indexedAt,
+    schema: (await service.content.indexedAt(['notes'])).get('notes'),
+  });
+  await told();
+  const { now } = Date;
+  Date.now = () => now() - 3_600_000;
+  try {
+    const at = '2031-03-04T05:06:07Z';
+    await round(new Date(at));
+    for (let n = 0; n < 80 && (await told()).schema !== at; n++) await sleep(100);
+    t.same(await told(), { store: at, schema: at });
+  } finally {
+    Date.now = now;
+  }
+});
+
 t.test('rounds in turn are told, in answers and in the schema', async (t) => {
   const before = await schemaFor('user:ada');
   await round(new Date('2031-02-03T04:05:06.789Z'));

@@ -46,6 +46,16 @@ export interface ChangedHistory {
   readonly endsAt: number;
 }
 
+/** Returns the expiry of a stored history, in ms since the epoch; null if its header cannot be read. */
+export function endOfHistory(bytes: Buffer): number | null {
+  try {
+    const { endsAt } = JSON.parse(bytes.toString('utf8', 4, 4 + bytes.readUInt32LE(0))) as HistoryHeader;
+    return endsAt;
+  } catch {
+    return null;
+  }
+}
+
 /** Returns true if all stored histories contain the question. */
 export function haveAnswered(stored: readonly (Uint8Array | null)[], digest: string): boolean {
   return stored.every((bytes) => bytes !== null && historyOf(bytes, 0).hasAnswered(digest));
