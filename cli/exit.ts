@@ -101,7 +101,7 @@ const SYSTEM_FAULTS: ReadonlyMap<string, string> = new Map([
   ['EROFS', 'the file system is read-only'],
   ['ENOTDIR', 'a part of the path is not a directory'],
   ['EISDIR', 'it is a directory'],
-  ['EEXIST', 'it exists already, and is no directory'],
+  ['EEXIST', 'it exists already, and is not a directory'],
   ['ENOENT', 'it does not exist'],
   ['EMFILE', 'too many files are open'],
   ['EIO', 'the disk reports an error'],

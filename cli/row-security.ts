@@ -180,6 +180,6 @@ function textOf({ connector, role, tables, version, faults, uncovered }: RowSecu
   return [
     faults.length === 0 ? `${connector}: stands (${what})` : `${connector}: does not stand (${what})`,
     ...faults.map((fault) => `  ${visible(fault)}`),
-    ...uncovered.map((name) => `  the rows of ${visible(name)} are not held: it is no table`),
+    ...uncovered.map((name) => `  the rows of ${visible(name)} are not held: it is not a table`),
   ].join('\n');
 }

@@ -54,7 +54,7 @@ const ONLY_TARGETS: ReadonlySet<string> = new Set(['targetList', 'limitOption', 
 export function parseExpression(text: string): Node {
   if (text.length > LONGEST) throw new NoMapping(`it is longer than ${LONGEST} characters`);
   const statement = statementOf(`select ${text}\n`);
-  if (!('SelectStmt' in statement)) throw new NoMapping('it is no expression');
+  if (!('SelectStmt' in statement)) throw new NoMapping('it is not an expression');
   const select = statement.SelectStmt;
   const extra = Object.entries(select).some(([key, value]) => !ONLY_TARGETS.has(key) && isSet(value));
   const [target, second] = select.targetList ?? [];
@@ -305,7 +305,7 @@ function typeName(t: NodeBody<'TypeCast'>['typeName']): string {
     throw new NoMapping('its type is not known');
   const modifiers = (t?.typmods ?? []).map((m) => {
     if ('A_Const' in m && m.A_Const.ival !== undefined) return `${m.A_Const.ival.ival ?? 0}`;
-    throw new NoMapping('a modifier of its type is no number');
+    throw new NoMapping('a modifier of its type is not a number');
   });
   if (word === 'interval' && modifiers.length > 0)
     throw new NoMapping('an interval of some fields has no place in it');

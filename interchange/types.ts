@@ -67,7 +67,7 @@ function fromUpstream(entity: EntityDraft, options: ModelImportOptions): void {
       column.declared = model.spelled;
       column.stored = model.stored;
       column.labels = model.labels;
-    } else report(column.place, 'decision', `\`${found.type}\` is no type of the model`);
+    } else report(column.place, 'decision', `\`${found.type}\` is not a type of the model`);
     column.nullable = found.nullable;
   }
 }

@@ -131,7 +131,7 @@ function momentOf(text: string | undefined, at: string, absent: number, fault: F
   const has = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
   const moment = has ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(moment) || !isOnCalendar(text))
-    fault([at], `\`${text}\` is no moment`, 'write it with its offset, as 2026-12-31T18:00:00+01:00');
+    fault([at], `\`${text}\` is not a moment`, 'write it with its offset, as 2026-12-31T18:00:00+01:00');
   return moment;
 }
 

@@ -87,7 +87,7 @@ function compileGrant(
   const groups = compileGroups(grant, found, path, context);
   if (grant.decode === true && found.relation.kind !== 'facet') {
     problems.add('decode', [...path, 'decode'], {
-      message: `\`${grant.on}\` is no facet, so it has no passages`,
+      message: `\`${grant.on}\` is not a facet, so it has no passages`,
       hint: 'leave `decode` out',
     });
   }

@@ -36,7 +36,7 @@ function compileOne(
   const { relation } = found;
   if (relation.kind !== 'entity') {
     const hint = 'declare the table as an entity';
-    problems.add('attribute', [...path, 'on'], { message: `\`${on}\` is no entity`, hint });
+    problems.add('attribute', [...path, 'on'], { message: `\`${on}\` is not an entity`, hint });
     return null;
   }
   const type =

@@ -38,7 +38,7 @@ export function publishedKey(read: ReadText): KeyObject | null {
     const key = createPublicKey(pem);
     return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : null;
   } catch {
-    return null; // text that is no key is what a placeholder is
+    return null; // text that is not a key is what a placeholder is
   }
 }
 

@@ -21,7 +21,9 @@ export const PUBLIC_KEY = 'osl-release.pub';
 export function releaseKey(file: string): KeyObject {
   const key = createPrivateKey(readFileSync(file));
   if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
-    throw new Error(`${file} is no key of P-256: openssl ecparam -name prime256v1 -genkey -noout -out FILE`);
+    throw new Error(
+      `${file} is not a key of P-256: openssl ecparam -name prime256v1 -genkey -noout -out FILE`,
+    );
   return key;
 }
 

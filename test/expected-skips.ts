@@ -82,7 +82,7 @@ export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
   { file: 'content/quality', name: 'operators on banking77 are as good as they were', why: BESIDE },
   {
     file: 'service/operations/disk',
-    name: 'a disk that is full once, and then stalls, is no outage for ever',
+    name: 'a disk that is full once, and then stalls, is not an outage for ever',
     why: NEEDS_ROOT,
   },
   {

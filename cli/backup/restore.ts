@@ -98,7 +98,7 @@ async function unpack(file: FileHandle, root: string, { sums }: WholeBackup): Pr
 function placeOf(path: string, ended: string): string {
   const [data, ...words] = path.split('/');
   const sound = data === DATA && words.every((word) => word !== '' && word !== '.' && word !== '..');
-  if (!sound) throw new Failure(EXIT.damaged, `error: ${path} is no path of a data directory`);
+  if (!sound) throw new Failure(EXIT.damaged, `error: ${path} is not a path of a data directory`);
   const [top, within] = words;
   if (top !== 'audit' || within === undefined || within === 'readings' || within.startsWith('before-'))
     return words.join('/');

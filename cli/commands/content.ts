@@ -128,7 +128,7 @@ function facetText({ state, documents, chunks, indexedAt, behind }: IndexStatus)
 
 /** Texts for the reasons why a document could not be read. */
 const REASONS: Readonly<Record<IndexSummary['unreadable'][number]['reason'], string>> = {
-  broken: 'it is no PDF that can be read',
+  broken: 'it is not a PDF that can be read',
   encrypted: 'it is encrypted',
   'too large': 'it has more than 32 MiB',
   'too long': 'it has more than 10 million characters',

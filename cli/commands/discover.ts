@@ -66,7 +66,7 @@ async function draft(
 ): Promise<void> {
   const { suggestRelation } = await import('../../src/model/authoring/index.js');
   const candidate = candidates.find((c) => c.id === id);
-  if (candidate === undefined) throw failure(`\`${visible(id)}\` is no candidate`);
+  if (candidate === undefined) throw failure(`\`${visible(id)}\` is not a candidate`);
   const { fragment, diagnostics, notes } = suggestRelation(candidate, { manifest, snapshot: null });
   if (flags.json) return printJson({ fragment, diagnostics, notes });
   for (const text of notes) note(visible(`note: ${text}`));

@@ -10,7 +10,7 @@ refused. OSL_POLICY_WATCH=on reloads the policy when its file changes. SIGTERM o
 requests in progress.
 
 If a database, issuer or store is away at start, the server waits for it: /ready says what is missing, and requests are
-refused. Warnings go to standard error (OSL_LOG_LEVEL), as JSON if that is no terminal.
+refused. Warnings go to standard error (OSL_LOG_LEVEL), as JSON if that is not a terminal.
 
 Exit status: 0 stopped in order, 1 an error that may pass, 2 settings or files that can never work, 7 the audit log failed
 for good, 130 stopped at once.

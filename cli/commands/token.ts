@@ -128,7 +128,7 @@ async function tokenId(text: string): Promise<string> {
   try {
     return tokenIdIn(text);
   } catch {
-    throw usage('this is no whole token: name its `jti`, or --all-of its subject');
+    throw usage('this is not a whole token: name its `jti`, or --all-of its subject');
   }
 }
 

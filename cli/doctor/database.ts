@@ -174,7 +174,7 @@ function roleFindings(about: string, { report }: Survey, url: string): readonly 
   );
   if (report.fault === null)
     return [
-      ok(about, `${url}: role "${report.role}" is no superuser and cannot bypass row security`),
+      ok(about, `${url}: role "${report.role}" is not a superuser and cannot bypass row security`),
       ...warnings,
     ];
   const hint = 'use a role that can log in and read; `osl init --create-role osl_reader` creates one';

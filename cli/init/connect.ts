@@ -20,7 +20,7 @@ export interface ConnectedDatabase {
 export async function connectTo(flags: InitFlags, prompt: Prompt): Promise<ConnectedDatabase> {
   const name = flags.urlEnv ?? DEFAULT_URL_ENV;
   if (!/^[A-Z][A-Z0-9_]*$/.test(name))
-    throw usage(`\`${name}\` is no name of a variable: capitals, digits and _`);
+    throw usage(`\`${name}\` is not a name of a variable: capitals, digits and _`);
   let { url, source } = await urlOf(flags, name, prompt);
   for (;;) {
     if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))

@@ -162,14 +162,14 @@ function readerEnv(name: string): string {
 
 function nameOrFail(what: string, name: string): string {
   if (isName(name)) return name;
-  throw usage(`${what}: \`${name}\` is no name: letters, digits and underscores, 63 at most`);
+  throw usage(`${what}: \`${name}\` is not a name: letters, digits and underscores, 63 at most`);
 }
 
 async function subjectOf(flags: InitFlags, prompt: Prompt): Promise<string> {
   const fallback = `user:${userName()}`;
   const subject = flags.subject ?? (await prompt.ask('Who asks first (the `sub` of tokens)', fallback));
   if (/^[^\s\u0000-\u001f]{1,256}$/.test(subject)) return subject;
-  throw usage(`\`${subject}\` is no subject: 256 characters at most, without blanks`);
+  throw usage(`\`${subject}\` is not a subject: 256 characters at most, without blanks`);
 }
 
 function userName(): string {

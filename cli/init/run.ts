@@ -47,7 +47,7 @@ export async function runInit(folder: string, flags: InitFlags): Promise<void> {
 function promptOf(flags: InitFlags): Prompt {
   if (flags.yes) return assumedPrompt();
   if (process.stdin.isTTY) return terminalPrompt();
-  throw usage('standard input is no terminal: --yes takes the default of every question');
+  throw usage('standard input is not a terminal: --yes takes the default of every question');
 }
 
 async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<InitOutcome> {

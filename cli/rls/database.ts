@@ -104,7 +104,7 @@ export async function loadFolder(folder: string): Promise<FolderModel> {
   const dir = resolve(process.cwd(), folder);
   const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
   const { manifest, snapshot } = await loadModel(manifestFile, policyFile, null);
-  if (snapshot === null) throw usage(`${policyFile} is no policy`);
+  if (snapshot === null) throw usage(`${policyFile} is not a policy`);
   return { manifestFile, policyFile, manifest, snapshot };
 }
 

@@ -77,7 +77,7 @@ interface AnalysedSubquery {
 export function analyseCondition(text: string): Expression {
   try {
     const value = expressionNode(text);
-    return value === null ? { kind: 'unparsed', reason: 'it is no expression' } : analysed(value);
+    return value === null ? { kind: 'unparsed', reason: 'it is not an expression' } : analysed(value);
   } catch (error) {
     if (error instanceof QueryError || error instanceof RangeError)
       return { kind: 'unparsed', reason: error.message };

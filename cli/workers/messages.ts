@@ -141,7 +141,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
 
   /** Handles a message. @throws PeerGone if it is invalid, because the other end can no longer be trusted */
   heard(message: unknown): void {
-    if (!ENVELOPE(message)) throw new PeerGone('it sent what is no message');
+    if (!ENVELOPE(message)) throw new PeerGone('it sent what is not a message');
     const body: unknown = Reflect.get(message, 'body');
     switch (message.kind) {
       case 'ask':

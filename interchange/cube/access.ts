@@ -194,7 +194,7 @@ function dimensionNamed(member: string, cube: Cube): Dimension {
   const own = owner === null || owner === 'CUBE' || owner.toLowerCase() === cube.name.toLowerCase();
   const dimension = cube.dimensions.get((second ?? first).toLowerCase());
   if (!own || more !== undefined || dimension === undefined)
-    throw new NoMapping(`\`${safeText(member)}\` is no dimension of \`${cube.name}\``);
+    throw new NoMapping(`\`${safeText(member)}\` is not a dimension of \`${cube.name}\``);
   return dimension;
 }
 
@@ -221,7 +221,7 @@ function rowsText(
     if (!['member', 'operator', 'values'].includes(key))
       throw new NoMapping(`\`${safeText(key)}\` of a row filter has no counterpart`);
   const dimension = find(filter.needText('member'));
-  if (dimension.column === null) throw new NoMapping(`dimension \`${dimension.name}\` is no column here`);
+  if (dimension.column === null) throw new NoMapping(`dimension \`${dimension.name}\` is not a column here`);
   const column = identifier(dimension.column);
   const type = dimension.part.text('type') ?? 'string';
   return comparison(filter.needText('operator'), column, filter, (item) => literal(item, type));
@@ -304,7 +304,8 @@ function literal(item: ListItem, type: string): string {
     case 'string':
       return textLiteral(text);
     case 'number':
-      if (!/^-?\d{1,30}(\.\d{1,30})?$/.test(text)) throw new NoMapping(`\`${safeText(text)}\` is no number`);
+      if (!/^-?\d{1,30}(\.\d{1,30})?$/.test(text))
+        throw new NoMapping(`\`${safeText(text)}\` is not a number`);
       return text;
     case 'boolean':
       if (text !== 'true' && text !== 'false')

@@ -86,7 +86,7 @@ function addJoin(
 ): void {
   const written = part.needText('relationship');
   const kind = KINDS.get(written);
-  if (kind === undefined) throw new NoMapping(`\`${safeText(written)}\` is no kind of join`);
+  if (kind === undefined) throw new NoMapping(`\`${safeText(written)}\` is not a kind of join`);
   const other = cubes.get(name.toLowerCase());
   if (other === undefined) throw new NoMapping(`cube \`${safeText(name)}\` is not there, or was lost`);
   const [own, target] = endsOf(part, cube, other);
@@ -184,8 +184,8 @@ function endOf(
   }
   const inner = dimension?.sql == null ? null : nameOf(dimension.sql.node);
   if (dimension?.sql == null || inner === null)
-    throw new NoMapping(`\`${safeText(reference.member)}\` is no column`);
+    throw new NoMapping(`\`${safeText(reference.member)}\` is not a column`);
   const below = referenceOf(inner, dimension.sql, owner.name);
-  if (below.kind !== 'column') throw new NoMapping(`\`${safeText(reference.member)}\` is no column`);
+  if (below.kind !== 'column') throw new NoMapping(`\`${safeText(reference.member)}\` is not a column`);
   return { cube: owner, column: owner.entity.expose(below.column, part.at('sql'), what) };
 }

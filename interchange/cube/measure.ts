@@ -65,7 +65,7 @@ function metricOf(cubeName: string, measure: string, ctx: MeasureContext): strin
   const cube = ctx.cubes.get(cubeName.toLowerCase());
   const part = cube?.measures.get(measure.toLowerCase());
   if (cube === undefined || part === undefined)
-    throw new NoMapping(`\`${safeText(cubeName)}.${safeText(measure)}\` is no measure`);
+    throw new NoMapping(`\`${safeText(cubeName)}.${safeText(measure)}\` is not a measure`);
   const made = addMeasure(cube, measure.toLowerCase(), part, ctx);
   if (made === null) throw new NoMapping(`measure \`${safeText(measure)}\` was lost, or is made of itself`);
   return made;
@@ -205,7 +205,7 @@ function aggregate(type: string, value: string | null, part: SourceMapping): str
       part.note('type', 'approximated', 'the count is exact here');
       return `count(distinct ${value})`;
     default:
-      throw new NoMapping(`\`${safeText(type)}\` is no type of measure`);
+      throw new NoMapping(`\`${safeText(type)}\` is not a type of measure`);
   }
 }
 
@@ -226,6 +226,6 @@ function spanOf(part: SourceMapping): RollingWindow | null {
   const trailing = rolling.text('trailing');
   if (trailing === null) throw new NoMapping('its window says no `trailing`');
   if (trailing === 'unbounded') return {};
-  if (parseWindow(trailing) === null) throw new NoMapping(`\`${safeText(trailing)}\` is no window`);
+  if (parseWindow(trailing) === null) throw new NoMapping(`\`${safeText(trailing)}\` is not a window`);
   return { window: trailing };
 }

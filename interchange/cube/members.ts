@@ -159,7 +159,7 @@ function reportUnknown(
       (ctx.made.get(key(cube, name)) ?? null) !== null;
     if (known) continue;
     const place = { file: level.file, path: [...level.path, list, i] };
-    report(place, 'lost', `\`${safeText(text)}\` is no column and no metric here`);
+    report(place, 'lost', `\`${safeText(text)}\` is not a column and no metric here`);
   }
 }
 

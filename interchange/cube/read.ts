@@ -189,7 +189,7 @@ function caseText(part: SourceMapping): string {
 }
 
 function labelIn(arm: SourceMapping): string {
-  if (!arm.isText('label')) throw new NoMapping('a label of its `case` is no text');
+  if (!arm.isText('label')) throw new NoMapping('a label of its `case` is not text');
   return arm.needText('label');
 }
 
@@ -209,7 +209,7 @@ function addColumn(
   const found = attempt(() => physicalOf(dimension, cube, []));
   if (!found.ok || found.value === null) {
     if (!found.ok || isKey) {
-      const why = found.ok ? 'a key is no computed column' : found.reason;
+      const why = found.ok ? 'a key is not a computed column' : found.reason;
       part.loseAll(`dimension \`${safeText(name)}\` does not map: ${why}`);
       return;
     }
@@ -263,7 +263,7 @@ function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly strin
   if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return null;
   if (reference.kind === 'column') return reference.column;
   const other = cube.dimensions.get(reference.member.toLowerCase());
-  if (other === undefined) throw new NoMapping(`\`${safeText(reference.member)}\` is no dimension`);
+  if (other === undefined) throw new NoMapping(`\`${safeText(reference.member)}\` is not a dimension`);
   return physicalOf(other, cube, [...within, name]);
 }
 
@@ -324,19 +324,19 @@ export function parseCubeSql(text: string): CubeSql {
     return markedName(references.length - 1);
   });
   if (/[{}]/.test(sql))
-    throw new NoMapping('what stands between its braces is no reference to a cube or a member');
+    throw new NoMapping('what stands between its braces is not a reference to a cube or a member');
   return { node: parseExpression(sql), references };
 }
 
 /** Resolves the name `parts` in the SQL of `cube`. @throws NoMapping */
 export function referenceOf(parts: readonly string[], { references }: CubeSql, cube: string): CubeReference {
   const [first = '', second, more] = parts;
-  if (more !== undefined) throw new NoMapping(`\`${safeText(parts.join('.'))}\` is no column of a cube`);
+  if (more !== undefined) throw new NoMapping(`\`${safeText(parts.join('.'))}\` is not a column of a cube`);
   const mark = markOf(first);
   if (mark === null) {
     if (second === undefined) return { kind: 'column', cube, column: first };
     if (first.toLowerCase() !== cube.toLowerCase())
-      throw new NoMapping(`\`${safeText(first)}\` is no cube in braces`);
+      throw new NoMapping(`\`${safeText(first)}\` is not a cube in braces`);
     return { kind: 'column', cube, column: second };
   }
   const [owner = '', member] = (references[mark] ?? '').split('.');
@@ -346,7 +346,7 @@ export function referenceOf(parts: readonly string[], { references }: CubeSql, c
     return { kind: 'member', cube: named, member };
   }
   if (second !== undefined) return { kind: 'column', cube: named, column: second };
-  if (owner === 'CUBE') throw new NoMapping('a cube by itself is no value');
+  if (owner === 'CUBE') throw new NoMapping('a cube by itself is not a value');
   return { kind: 'member', cube, member: owner };
 }
 
@@ -396,7 +396,7 @@ function otherText(reference: CubeReference, { others, place, what }: CubeScope)
     return `${of}.${identifier(other.entity.expose(reference.column, place, what).name)}`;
   const dimension = other.dimensions.get(reference.member.toLowerCase());
   if (dimension === undefined)
-    throw new NoMapping(`\`${safeText(reference.member)}\` is no dimension of \`${name}\``);
+    throw new NoMapping(`\`${safeText(reference.member)}\` is not a dimension of \`${name}\``);
   if (dimension.column !== null) return `${of}.${identifier(dimension.column)}`;
   const computed = dimension.isPublic ? legalName(dimension.name) : null;
   if (computed === null)
@@ -418,7 +418,7 @@ function columnText(reference: CubeReference, scope: CubeScope, within: readonly
   const name = reference.member.toLowerCase();
   const dimension = cube.dimensions.get(name);
   if (dimension === undefined)
-    throw new NoMapping(`\`${safeText(reference.member)}\` is no dimension of \`${cube.name}\``);
+    throw new NoMapping(`\`${safeText(reference.member)}\` is not a dimension of \`${cube.name}\``);
   if (dimension.column !== null) return identifier(dimension.column);
   if (dimension.sql === null) throw new NoMapping(`dimension \`${dimension.name}\` has no SQL`);
   if (within.includes(name)) throw new NoMapping(`dimension \`${dimension.name}\` is made of itself`);

@@ -80,7 +80,7 @@ function builderText({ kind, name, grain }: FilterCall, scope: FilterScope): str
 
 function grainOf(text: string): Grain {
   const grain = parseGrain(text);
-  if (grain === null) throw new NoMapping(`\`${safeText(text)}\` is no grain`);
+  if (grain === null) throw new NoMapping(`\`${safeText(text)}\` is not a grain`);
   return grain;
 }
 
@@ -114,6 +114,6 @@ function columnOf(kind: string, name: string, scope: FilterScope): FilterColumn 
     way.push(parent.relationship);
   }
   const column = of.entity.column(words.at(-1) ?? '');
-  if (column === null) throw new NoMapping(`\`${name}\` is no column of \`${of.entity.name}\``);
+  if (column === null) throw new NoMapping(`\`${name}\` is not a column of \`${of.entity.name}\``);
   return { column: column.name, of, way };
 }

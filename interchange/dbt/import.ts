@@ -68,8 +68,8 @@ function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   const label = part.text('create_metric_display_name') ?? part.text('label');
   if (part.flag('create_metric') !== true) {
     if (description !== null)
-      part.note('description', 'lost', 'a measure is no metric, so nothing carries its description');
-    if (label !== null) part.note('label', 'lost', 'a measure is no metric, so nothing carries its label');
+      part.note('description', 'lost', 'a measure is not a metric, so nothing carries its description');
+    if (label !== null) part.note('label', 'lost', 'a measure is not a metric, so nothing carries its label');
     return;
   }
   if (ctx.parts.has(name)) {

@@ -131,10 +131,10 @@ function aggregateText(kind: string, value: string, { share, discrete }: Percent
       return percentileText(0.5, value, false);
     case 'percentile':
       if (share === null || !(share >= 0 && share <= 1))
-        throw new NoMapping('its percentile is no number from 0 to 1');
+        throw new NoMapping('its percentile is not a number from 0 to 1');
       return percentileText(share, value, discrete);
     default:
-      throw new NoMapping(`\`${safeText(kind)}\` is no aggregation`);
+      throw new NoMapping(`\`${safeText(kind)}\` is not an aggregation`);
   }
 }
 
@@ -224,7 +224,7 @@ export function windowAt(part: SourceMapping, key: string): string | null {
   const text =
     parts === null ? (part.text(key) ?? '') : `${parts.number('count')} ${parts.needText('granularity')}s`;
   const plain = text.trim().toLowerCase();
-  if (parseWindow(plain) === null) throw new NoMapping(`\`${safeText(text)}\` is no window`);
+  if (parseWindow(plain) === null) throw new NoMapping(`\`${safeText(text)}\` is not a window`);
   return plain;
 }
 

@@ -105,7 +105,7 @@ function documentOf(own: string, part: SourceMapping, ctx: MetricContext): Metri
     case 'conversion':
       return conversion(making);
     default:
-      throw new NoMapping(`\`${safeText(type)}\` is no type of metric`);
+      throw new NoMapping(`\`${safeText(type)}\` is not a type of metric`);
   }
 }
 
@@ -363,7 +363,7 @@ function entityColumn(entity: string, { model }: DbtMeasure): string {
 function propertyOf(name: string, { model }: DbtMeasure): string {
   const column = model.entity.column(name)?.name ?? model.entityColumns.get(name.toLowerCase());
   if (column === undefined)
-    throw new NoMapping(`\`${safeText(name)}\` is no column of \`${model.entity.name}\``);
+    throw new NoMapping(`\`${safeText(name)}\` is not a column of \`${model.entity.name}\``);
   return column;
 }
 

@@ -212,7 +212,7 @@ function tableOf(
 function addEntityColumn(element: ModelElement, model: DbtModel, links: ForeignKeyDraft[]): void {
   const { part, name, kind, physical } = element;
   if (!['primary', 'unique', 'foreign', 'natural'].includes(kind)) {
-    loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is no kind of entity`);
+    loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is not a kind of entity`);
     return;
   }
   if (physical === null) {
@@ -263,7 +263,7 @@ function keyName(kind: string, name: string, physical: string): string {
 function addDimension(element: ModelElement, model: DbtModel): void {
   const { part, name, kind, physical } = element;
   if (kind !== 'categorical' && kind !== 'time') {
-    loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is no kind of dimension`);
+    loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is not a kind of dimension`);
     return;
   }
   if (physical === null) {
@@ -286,7 +286,7 @@ function addDimension(element: ModelElement, model: DbtModel): void {
       'a time is stored in its own grain, and may be asked for in any',
     );
   } else if (element.grain !== null)
-    element.grain.part.note(element.grain.key, 'lost', 'a dimension that is no time has no grain');
+    element.grain.part.note(element.grain.key, 'lost', 'a dimension that is not time has no grain');
   element.validity?.lose('validity_params', 'rows are not matched by the time in which they are valid');
   if (element.kindKey !== 'type') return;
   if (part.flag('is_partition') === true) part.lose('is_partition', 'partitions have no counterpart');
@@ -349,7 +349,7 @@ function settleTime(model: DbtModel, defaults: SourceMapping | null): void {
     defaults?.note(
       'agg_time_dimension',
       'lost',
-      `\`${safeText(defaultTime)}\` is no time dimension that is a column`,
+      `\`${safeText(defaultTime)}\` is not time dimension that is a column`,
     );
   else entity.time = column.name;
 }

@@ -130,7 +130,7 @@ function readColumn(
   const written = part.text('data_type');
   const type = written === null ? null : columnType(written);
   if (written !== null && type === null)
-    part.note('data_type', 'decision', `\`${safeText(written)}\` is no type of the model`);
+    part.note('data_type', 'decision', `\`${safeText(written)}\` is not a type of the model`);
   for (const key of ['tests', 'data_tests']) part.lose(key, 'a test checks data, and declares nothing');
   let notNull = false;
   let isKey = false;

@@ -185,7 +185,7 @@ function elementsOf(part: SourceMapping): ModelElements {
   const columns = part.parts('columns');
   const derived = part.child('derived_semantics');
   for (const column of columns)
-    if (!column.has('dimension')) column.lose('granularity', 'a column that is no dimension has no grain');
+    if (!column.has('dimension')) column.lose('granularity', 'a column that is not a dimension has no grain');
   return {
     entities: [
       ...columns.flatMap((c) => columnElement(c, 'entity') ?? []),

@@ -221,7 +221,7 @@ function addField(part: SourceMapping, entity: EntityDraft, draft: ImportDraft):
   }
   const type = datatype === null ? null : (DATATYPES.get(datatype) ?? null);
   if (datatype !== null && type === null && own?.['type'] === undefined)
-    part.note('datatype', 'decision', `\`${safeText(datatype)}\` is no type of the model`);
+    part.note('datatype', 'decision', `\`${safeText(datatype)}\` is not a type of the model`);
   const description = describedBy(part);
   const column = attempt(() => entity.add(name, physical, part.place, { description, type }));
   if (!column.ok) return loseField(part, name, entity, column.reason);

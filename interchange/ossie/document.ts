@@ -161,7 +161,7 @@ export function ownExtension(part: SourceMapping): Readonly<Record<string, unkno
     if (extension.text('vendor_name') !== VENDOR) continue;
     const data = jsonObject(extension.text('data') ?? '');
     if (data !== null) return data;
-    extension.note('data', 'lost', 'the extension is no JSON object');
+    extension.note('data', 'lost', 'the extension is not JSON object');
   }
   return null;
 }

@@ -145,7 +145,7 @@ function datasetOf(
     lacks.push({ path: [section, name, ...path], kind: 'lost', reason });
   };
   if (relation.kind === 'bridge')
-    lack(`bridge \`${name}\` is a dataset with two links; that it is no entity, the extension says`);
+    lack(`bridge \`${name}\` is a dataset with two links; that it is not an entity, the extension says`);
   const entity = manifest.document.entities[name];
   if (entity?.computed !== undefined) lack('computed columns are in the extension only', 'computed');
   if (entity?.derived !== undefined) lack('attributes taken from text are in the extension only', 'derived');

@@ -53,7 +53,7 @@ function faultOf(
   const anchor = href.split('#')[1];
   if (anchor === undefined) return null;
   const page = statSync(join(root, target)).isDirectory() ? `${target}/README.md` : target;
-  if (!page.endsWith('.md')) return 'an anchor of what is no page';
+  if (!page.endsWith('.md')) return 'an anchor of what is not a page';
   return outline(page).anchors.has(decodeURIComponent(anchor)) ? null : `${page} has no heading #${anchor}`;
 }
 

@@ -31,7 +31,7 @@ const LARGEST_ANSWER = 33_554_432;
 export function serverNamed(urlEnv: string): Pick<HttpEndpoint, 'url' | 'keyEnv'> {
   const url = process.env[urlEnv] ?? '';
   if (!/^https?:/.test(url)) {
-    const what = url === '' ? 'is not set' : 'is no http or https URL';
+    const what = url === '' ? 'is not set' : 'is not an http or https URL';
     throw new ContentError('endpoint', `the environment variable ${urlEnv} ${what}`);
   }
   const keyEnv = `${urlEnv}_KEY`;

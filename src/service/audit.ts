@@ -94,7 +94,7 @@ export async function archiveFault({ keeping, sink }: Settings['audit']): Promis
   if (retention === null)
     return 'OSL_AUDIT_ARCHIVE has no effect: all records are kept, for OSL_AUDIT_RETENTION_DAYS is 0';
   try {
-    if (!(await stat(archive)).isDirectory()) return `OSL_AUDIT_ARCHIVE: ${archive} is no directory`;
+    if (!(await stat(archive)).isDirectory()) return `OSL_AUDIT_ARCHIVE: ${archive} is not a directory`;
     await access(archive, constants.W_OK | constants.X_OK);
     return null;
   } catch (error) {

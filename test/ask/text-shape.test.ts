@@ -16,7 +16,7 @@ function shapeOfText(text: string): TextShape | null {
   return shaped === null ? null : TextShape.of(Buffer.from(text), shaped);
 }
 
-/** Returns the values that `shape` reads from the literals of `text`; null if it is no text of the shape. */
+/** Returns the values that `shape` reads from the literals of `text`; null if it is not text of the shape. */
 function taken(shape: TextShape, text: string): readonly string[] | null {
   const bytes = Buffer.from(`before ${text} after`);
   const scan = new LiteralScan();

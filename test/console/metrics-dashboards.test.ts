@@ -64,7 +64,7 @@ test('a dashboard is the same after its file and its link', async (t) => {
   t.equal(panelOf(NOTHING, 'x', 'chart', '2026-05-17').period, null);
 });
 
-test('a file that is no dashboard is refused, with the place of each fault', async (t) => {
+test('a file that is not a dashboard is refused, with the place of each fault', async (t) => {
   const refusals = (content: unknown): readonly string[] => {
     const reading = dashboardIn(content);
     return reading.kind === 'read' ? [] : reading.problems.map(({ at, text }) => `${at}: ${text}`);

@@ -101,7 +101,7 @@ for (const [protocol, { path, asks, answers }] of Object.entries(RECORDED)) {
     await t.rejects(open(), { code: 'endpoint', message: /OSL_TEST_MODEL is not set/ });
     process.env['OSL_TEST_MODEL'] = 'postgres://user:secret@db';
     const refused = await open().catch((error) => error);
-    t.match(refused.message, /OSL_TEST_MODEL is no http or https URL/);
+    t.match(refused.message, /OSL_TEST_MODEL is not an http or https URL/);
     process.env['OSL_TEST_MODEL'] = server.url;
     process.env['OSL_TEST_MODEL_KEY'] = 'key-2';
     t.teardown(() => {

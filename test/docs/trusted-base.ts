@@ -53,12 +53,12 @@ const PARTS: readonly Part[] = [
       file(
         'policy/tokens/certificate.ts',
         'who the holder of a certificate is',
-        'Looked for a name that is read as another one: separators in a common name, several of them, quoted alternative names, a date that is none. Node escapes by RFC 2253, a name that cannot be read fits no rule, two rules that fit are nobody, and an end that is no number refuses. Nothing found.',
+        'Looked for a name that is read as another one: separators in a common name, several of them, quoted alternative names, a date that is none. Node escapes by RFC 2253, a name that cannot be read fits no rule, two rules that fit are nobody, and an end that is not a number refuses. Nothing found.',
       ),
       file(
         'policy/tokens/revocation.ts',
         'tokens that were revoked',
-        'Looked for a revocation that is forgotten too early, or passed by: tokens that an exchange made carry the ids of their sources, and clocks are taken at their worst. A time that is no number would revoke nothing; it comes from columns that are `bigint not null`, or from files whose form is checked. Nothing found.',
+        'Looked for a revocation that is forgotten too early, or passed by: tokens that an exchange made carry the ids of their sources, and clocks are taken at their worst. A time that is not a number would revoke nothing; it comes from columns that are `bigint not null`, or from files whose form is checked. Nothing found.',
       ),
       file(
         'policy/access.ts',
@@ -82,7 +82,7 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'policy/compile-snapshot.ts',
-        'a policy as a whole; subjects and their attributes (read before: looked for a value that is guessed from another form, and prototype names as attributes. Maps throughout; what is no scalar, list or `{any: true}` is a problem of the policy. Nothing found.)',
+        'a policy as a whole; subjects and their attributes (read before: looked for a value that is guessed from another form, and prototype names as attributes. Maps throughout; what is not a scalar, list or `{any: true}` is a problem of the policy. Nothing found.)',
         'Looked for a label without a mask (it denies), a kind of mask by a prototype name, a version that two policies share, and a part that is used before it was checked: problems are thrown before the snapshot is made. An attribute that is read from an entity cannot be stated by a subject or a rule of the exchange as well. Nothing found.',
       ),
     ],

@@ -56,7 +56,7 @@ t.test('a length that no message can have is refused', async (t) => {
   }
 });
 
-t.test('rows of other columns than are read, and what is no row, are refused', async (t) => {
+t.test('rows of other columns than are read, and what is not a row, are refused', async (t) => {
   const rows = Buffer.concat([dataRow(['a', null]), dataRow(['bb', ''])]);
   const read = (columns: number) => () => {
     const reader = new DataRowReader(rows);

@@ -36,7 +36,7 @@ t.test('an SQLSTATE decides what a caller is told', async (t) => {
   t.match(
     told('22P02', '', 3),
     { entry: 'execution', http: 502 },
-    "a value of policy's is no fault of the caller's",
+    "a value of policy's is not a fault of the caller's",
   );
   for (const [sqlstate, entry, code] of [
     ['42501', 'sourceDenied', 'E0524'],

@@ -414,7 +414,7 @@ test('a seal shows nothing of its content at run time, whatever it is cast to', 
   t.throws(() => Object.assign(sealed, { execute: () => 'rows' }), TypeError);
 });
 
-test('what is no statement is none at run time, whatever it is cast to', async (t) => {
+test('what is not a statement is none at run time, whatever it is cast to', async (t) => {
   const evil = 'select email from customer';
   const forged = { toString: () => evil } as unknown as Sql;
   const parts = Object.assign([evil], { raw: [evil] }) as unknown as TemplateStringsArray;

@@ -84,7 +84,7 @@ for (const fault of ['status', 'nonsense', 'endless', 'redirect'] as const) {
       t.same(await kids(w.keys, NEXT), [], 'asked, and not answered');
       t.equal(w.server.fetched, 2, 'no redirect is followed');
       t.same(await kids(w.keys, OLD), ['old'], 'stale');
-      t.same(w.logged, ['the keys of an issuer cannot be had'], 'said once');
+      t.same(w.logged, ['the keys of an issuer cannot be fetched'], 'said once');
       w.now += 61 * MINUTE;
       await t.rejects(kids(w.keys, OLD), { code: 'E5033' }, 'too old to be believed');
       w.server.fault = null;

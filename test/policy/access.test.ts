@@ -106,27 +106,34 @@ t.test('what a relation shows', async (t) => {
   for (const [name, roles, shown] of rows) t.strictSame(show(access(['alice'], roles), 'order'), shown, name);
 });
 
-t.test('a denied relation is no relation, but is known to be denied where a grant covers it', async (t) => {
-  const all = ORDER.columns.map((c) => c.name);
-  const each: PolicyDocument['roles'] = {
-    ...ROLES,
-    piecemeal: { grants: [], deny: all.map((column) => ({ on: 'order', columns: [column] })) },
-  };
-  const snapshot = compileSnapshot(
-    policy({ roles: each, subjects: { ...SUBJECTS, alice: { ceiling: Object.keys(each) } }, masks: {} }),
-    CATALOG,
-  );
-  const under = (...aclRoles: string[]) =>
-    effectiveAccess(identity({ chain: ['alice'], aclRoles }), snapshot, CATALOG);
-  for (const rule of ['outsider', 'piecemeal']) {
-    const denied = under('reader', 'crm', rule);
-    t.strictSame([...denied.relations.keys()], ['customer'], rule);
-    t.strictSame([...(denied.denied?.keys() ?? [])], ['order'], rule);
-    for (const g of denied.denied?.get('order')?.grants ?? [])
-      t.match(g.filter, { kind: 'boolean', value: false }, 'and should anything read it, there are no rows');
-    t.strictSame([...(under('crm', rule).denied?.keys() ?? [])], [], 'what no grant covers does not exist');
-  }
-});
+t.test(
+  'a denied relation is not a relation, but is known to be denied where a grant covers it',
+  async (t) => {
+    const all = ORDER.columns.map((c) => c.name);
+    const each: PolicyDocument['roles'] = {
+      ...ROLES,
+      piecemeal: { grants: [], deny: all.map((column) => ({ on: 'order', columns: [column] })) },
+    };
+    const snapshot = compileSnapshot(
+      policy({ roles: each, subjects: { ...SUBJECTS, alice: { ceiling: Object.keys(each) } }, masks: {} }),
+      CATALOG,
+    );
+    const under = (...aclRoles: string[]) =>
+      effectiveAccess(identity({ chain: ['alice'], aclRoles }), snapshot, CATALOG);
+    for (const rule of ['outsider', 'piecemeal']) {
+      const denied = under('reader', 'crm', rule);
+      t.strictSame([...denied.relations.keys()], ['customer'], rule);
+      t.strictSame([...(denied.denied?.keys() ?? [])], ['order'], rule);
+      for (const g of denied.denied?.get('order')?.grants ?? [])
+        t.match(
+          g.filter,
+          { kind: 'boolean', value: false },
+          'and should anything read it, there are no rows',
+        );
+      t.strictSame([...(under('crm', rule).denied?.keys() ?? [])], [], 'what no grant covers does not exist');
+    }
+  },
+);
 
 t.test('an exchanged token cannot leave out what the policy denies its subject by name', async (t) => {
   const rule = {

@@ -158,7 +158,7 @@ t.test('a name that is written as if it were several is one', async (t) => {
   t.same(shown('URI:"https://x/, DNS:bi.corp.example"'), ['uri:https://x/, DNS:bi.corp.example']);
   t.same(shown('DNS:"a\\", DNS:b", DNS:c'), ['dns:a", dns:b', 'dns:c']);
   t.same(shown('othername:<unsupported>, DNS:c'), ['dns:c']);
-  t.same(shown('DNS:"a'), [], 'what is not well formed is no name');
+  t.same(shown('DNS:"a'), [], 'what is not well formed is not a name');
 });
 
 t.test('a token is used once; one of before the start counts as used', async (t) => {
@@ -209,7 +209,7 @@ t.test('what is revoked', async (t) => {
   const cases: readonly (readonly [string, RevocationKey, Partial<IdentityClaims>, boolean])[] = [
     ['by its id', { kind: 'token', name: 'one' }, {}, true],
     ['not by another id', { kind: 'token', name: 'two' }, {}, false],
-    ['an id is no subject', { kind: 'subject', name: 'one' }, {}, false],
+    ['an id is not a subject', { kind: 'subject', name: 'one' }, {}, false],
     ['by who shows it', { kind: 'subject', name: 'agent:scout' }, {}, true],
     ['by whom it is shown for', { kind: 'subject', name: 'user:ann' }, {}, true],
     ['not by somebody else', { kind: 'subject', name: 'user:bob' }, {}, false],

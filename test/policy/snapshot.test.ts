@@ -190,7 +190,7 @@ const TABLE: readonly Row[] = [
     ],
   },
   {
-    name: 'a minimum that is no whole number',
+    name: 'a minimum that is not a whole number',
     policy: grant({ min_group_size: 2.5 }),
     problems: [['roles.analyst.grants.0.min_group_size', 'P0111']],
   },

@@ -104,7 +104,7 @@ const TABLE: readonly Row[] = [
     expect: 'exchange',
   },
   {
-    name: 'an attribute that is no list of names',
+    name: 'an attribute that is not a list of names',
     token: claims({ exchange: [{ roles: [] }, { roles: [], attributes: { region: 'eu' } }] }),
     rules: { exchanged: true },
     expect: 'exchange',
@@ -142,7 +142,7 @@ const TABLE: readonly Row[] = [
   },
 
   // ---- header
-  { name: 'a header that is no JSON', token: seal('nonsense', P), expect: 'header' },
+  { name: 'a header that is not JSON', token: seal('nonsense', P), expect: 'header' },
   { name: 'a header that is an array', token: seal('[]', P), expect: 'header' },
   { name: 'a header with a byte order mark', token: seal(`\ufeff${H}`, P), expect: 'header' },
   { name: 'a header key twice', token: seal(`{"alg":"none",${H.slice(1)}`, P), expect: 'duplicateKey' },
@@ -246,7 +246,7 @@ const TABLE: readonly Row[] = [
   },
 
   // ---- payload
-  { name: 'a payload that is no JSON', token: withPayload('nonsense'), expect: 'payload' },
+  { name: 'a payload that is not JSON', token: withPayload('nonsense'), expect: 'payload' },
   { name: 'a payload that is null', token: withPayload('null'), expect: 'payload' },
   { name: 'a payload that is an array', token: withPayload(`[${P}]`), expect: 'payload' },
   { name: 'a payload key twice', token: withPayload(`{"sub":"root",${P.slice(1)}`), expect: 'duplicateKey' },

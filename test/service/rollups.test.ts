@@ -169,10 +169,10 @@ function suite(rest: Rest, connect: Connect): void {
     t.equal((rows(eu) as object[]).length, 1);
     t.equal((await ask('user:nil')).status, 403);
     const policies: Readonly<Record<string, readonly [from: string, to: string, why: string]>> = {
-      'a filter of what is no dimension': [
+      'a filter of what is not a dimension': [
         `- { on: order, columns: "*", rows: "region = attribute('region')" }`,
         `- { on: order, columns: "*", rows: "quantity > 3" }`,
-        'a row filter of the grants reads what is no dimension',
+        'a row filter of the grants reads what is not a dimension',
       ],
       'a minimum group size': [
         `- { on: order, columns: "*", rows: "region = attribute('region')" }`,

@@ -204,7 +204,7 @@ function comparedValue(node: Node, scope: NameScope, context: Translation): Comp
 
 /** Writes `expression = attribute('name')`. */
 function matches(node: Node, value: CallerValue | null, { scope, range, context }: ConditionPlace): string {
-  if (value === null) throw new Untranslatable('a list that is no value of the caller');
+  if (value === null) throw new Untranslatable('a list that is not a value of the caller');
   return `${rowExpression(node, scope, range)} = attribute('${context.attributes.caller(value)}')`;
 }
 

@@ -164,7 +164,7 @@ class Importer {
       if (!this.#database.access.holds(role.id, 'SELECT', read))
         return `it needs the right to read all of ${qualified(read)}`;
       if (!this.#tables.has(read.id))
-        return `${qualified(read)} is no entity, so the gateway may not read it`;
+        return `${qualified(read)} is not an entity, so the gateway may not read it`;
     }
     return null;
   }
@@ -192,7 +192,7 @@ class Importer {
     const reading = view.view?.securityInvoker
       ? withOwnRights(role.id, true)
       : { reader: view.owner, user: role.id, isCaller: true };
-    const obstacle = table === undefined ? 'its table is no entity' : this.#obstacle(role, plan, reading);
+    const obstacle = table === undefined ? 'its table is not an entity' : this.#obstacle(role, plan, reading);
     if (table === undefined || obstacle !== null) {
       note('refused', obstacle);
       return [];

@@ -32,7 +32,7 @@ export async function runRlsImport(folder: string, flags: RlsImportFlags): Promi
     throw usage(`${there.join(' and ')} in ${dir} would be overwritten: --force does that`);
   const url = await urlOf(flags);
   const tenant = flags.tenant ?? nameFrom(decodeURIComponent(new URL(url).pathname.slice(1)) || 'main');
-  if (!isName(tenant)) throw usage(`--tenant: \`${tenant}\` is no name`);
+  if (!isName(tenant)) throw usage(`--tenant: \`${tenant}\` is not a name`);
   await ready();
   const survey = await openDatabase(url);
   const imported = await read(survey, flags, tenant).finally(() => survey.close());

@@ -94,7 +94,7 @@ function argumentOf(name: string, scope: NameScope): BoundNode {
     const found = at.arguments.get(name);
     if (found !== undefined) return found;
   }
-  throw new Untranslatable(`${name} is no argument`);
+  throw new Untranslatable(`${name} is not an argument`);
 }
 
 /** A FROM clause: its tables, and the conditions of its joins. */

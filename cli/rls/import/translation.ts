@@ -45,7 +45,7 @@ export function currentUser(
     mayExecute: (called) => access.mayExecute(id, called),
     hasRole: (name, privilege) => {
       const role = [...roles.values()].find((one) => one.name === name);
-      if (role === undefined) throw new Untranslatable(`pg_has_role of \`${name}\`, which is no role`);
+      if (role === undefined) throw new Untranslatable(`pg_has_role of \`${name}\`, which is not a role`);
       if (roles.get(id)?.superuser === true) return true;
       switch (privilege.trim().toUpperCase()) {
         case 'MEMBER':
@@ -168,7 +168,7 @@ export function inlined(
 /** The single expression of a function, or its single SELECT as a subquery. */
 function expressionOf(called: DatabaseFunction, name: string): Node {
   const statement = queryText(called);
-  if (statement === null) throw new Untranslatable(`${name}, which is no single expression of SQL`);
+  if (statement === null) throw new Untranslatable(`${name}, which is not a single expression of SQL`);
   const { node } = parsed(statement, name);
   const select = 'SelectStmt' in node ? node.SelectStmt : null;
   const target = select === null ? null : firstTarget(select);

@@ -110,7 +110,7 @@ export class Translations {
       if (found === null) continue;
       const table = this.#tables.get(found.id);
       if (table !== undefined) return table;
-      throw new Untranslatable(`${qualified(found)}, which is no entity of the model`);
+      throw new Untranslatable(`${qualified(found)}, which is not an entity of the model`);
     }
     throw new Untranslatable(`a table \`${name}\` that was not found`);
   }

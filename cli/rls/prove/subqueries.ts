@@ -264,7 +264,7 @@ function setOf(
 ): string {
   const { entity, relation } = range;
   if (entity === null)
-    throw new NotUnderstood(`the table ${relation.schema}.${relation.name}, which is no entity`);
+    throw new NotUnderstood(`the table ${relation.schema}.${relation.name}, which is not an entity`);
   const home = { range, encoder: new Encoder(entity, 'caller', null, expressionKey) };
   const condition = and(
     ...own.map((part) => partFormula(part, home, context)),

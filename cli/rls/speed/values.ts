@@ -194,7 +194,7 @@ async function valueFor(use: Use, { byAlias }: NamedTables, sample: ColumnSample
   if (use.kind === 'count') return { kind: 'value', value: use.value };
   const candidates = use.qualifier === null ? [...byAlias.values()] : [byAlias.get(use.qualifier)];
   const table = candidates.find((one) => one?.columns.some(({ name }) => name === use.column) === true);
-  if (table === undefined) return { kind: 'none', reason: `${use.column} is no column of a table` };
+  if (table === undefined) return { kind: 'none', reason: `${use.column} is not a column of a table` };
   const value = await sample(table, use.column);
   if (value === null)
     return {

@@ -112,9 +112,11 @@ function findCandidate(
 }
 
 function nothingFor({ kind, name }: SuggestionTarget): never {
-  const what = { candidate: 'is no candidate', table: 'is no table', term: 'meets nothing in the graph' }[
-    kind
-  ];
+  const what = {
+    candidate: 'is not a candidate',
+    table: 'is not a table',
+    term: 'meets nothing in the graph',
+  }[kind];
   const hint = kind === 'term' ? null : `${SURFACE_PHRASES.candidates.rest}, as \`connector.schema.table\``;
   throw queryError('unresolvable', { detail: `\`${name}\` ${what}`, hint });
 }

@@ -162,7 +162,7 @@ async function askEndpoint(
   let known = width;
   return shape.vectors(answer, texts.length).map((vector) => {
     if (!Array.isArray(vector) || !vector.every((x) => typeof x === 'number')) {
-      throw malformed('an embedding that is no list of numbers');
+      throw malformed('an embedding that is not a list of numbers');
     }
     known ??= vector.length;
     return unitVector(vector, known);

@@ -236,7 +236,7 @@ function scoresIn(answer: unknown, { items, score }: RerankShape, count: number)
     const [at, value] = [member(item, 'index'), member(item, score)];
     if (typeof at !== 'number' || !Number.isInteger(at) || at < 0 || at >= count || out[at] !== undefined)
       throw malformed('indexes that do not number the passages');
-    if (typeof value !== 'number' || !Number.isFinite(value)) throw malformed('a score that is no number');
+    if (typeof value !== 'number' || !Number.isFinite(value)) throw malformed('a score that is not a number');
     out[at] = value;
   }
   return out.map((value) => value ?? 0); // all are set, since the `count` indexes are distinct

@@ -319,7 +319,7 @@ function keysOf(document: IssuerDocument, dir: string, fault: (message: string) 
   if (!URL.canParse(url) || !isFetchable(new URL(url)))
     throw fault(
       jwks_url === undefined
-        ? 'it is no https URL that could be asked for its keys: name `keys` or `jwks_url`'
+        ? 'it is not an https URL from which keys can be fetched: name `keys` or `jwks_url`'
         : '`jwks_url` must be an https URL (http on this machine)',
     );
   return {

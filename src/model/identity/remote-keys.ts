@@ -118,7 +118,7 @@ export class RemoteKeys implements KeySource {
     } catch (error) {
       const kept = this.#current() !== null;
       if (!this.#failing)
-        log.error('the keys of an issuer cannot be had', { issuer, cause: messageOf(error), kept });
+        log.error('the keys of an issuer cannot be fetched', { issuer, cause: messageOf(error), kept });
       this.#failing = true;
     }
   }

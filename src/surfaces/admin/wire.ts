@@ -123,7 +123,7 @@ class AdminSession implements SessionHandler {
     if (verb === '') return null;
     const statement = more.length === 0 ? this.#statement(verb.toLowerCase(), object) : null;
     if (statement !== null) return statement;
-    throw error('42601', 'this is no command of osl_admin', { hint: 'SHOW HELP lists them' });
+    throw error('42601', 'this is not a command of osl_admin', { hint: 'SHOW HELP lists them' });
   }
 
   /** Returns null for an unknown command. @throws WireError for an unsupported one */
@@ -257,10 +257,10 @@ type ShownName = (typeof SHOWN)[number];
 
 const HELP: readonly string[] = [
   ...SHOWN.map((name) => `SHOW ${name.toUpperCase()}`),
-  'CANCEL <id>    what a session or a request runs',
+  'CANCEL <id>    cancel the statement of a session or request',
   'KILL <id>      a session, or a request',
-  'DRAIN          take no new sessions, and be not ready',
-  'RESUME         take them again',
+  'DRAIN          accept no new sessions, and report not ready',
+  'RESUME         accept new sessions again',
   'RELOAD         as SIGHUP',
   'SHUTDOWN       as SIGTERM',
 ];

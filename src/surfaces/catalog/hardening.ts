@@ -185,7 +185,7 @@ const SET_CONFIG = `
           PERFORM osl_set_config(key, before, true);
         END IF;
       EXCEPTION WHEN OTHERS THEN
-        NULL; -- it is no value: the gateway says so, in the words of SET
+        NULL; -- it is not a value: the gateway says so, in the words of SET
       END;
     END IF;
     PERFORM osl_set_config(

@@ -207,7 +207,7 @@ t.test('requests to an object store are signed as its documentation signs them',
   );
 });
 
-t.test('what is no witness is said so', async (t) => {
+t.test('what is not a witness is said so', async (t) => {
   const aws = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
   t.throws(() => witnessAt('ftp://x', {}), { name: 'StartProblem', message: /must name directories/ });
   t.throws(() => witnessAt('http://example.com/hook', {}), { message: /must be https/ });

@@ -133,7 +133,7 @@ test('what tools and analysts send, beside a real Postgres that has what the cal
   const page = readFileSync(PAGE, 'utf8');
   for (const m of all) {
     const where = `${m.tool}, ${m.kind}: ${m.what}`;
-    if (m.fault !== null) t.fail(`${where} is no statement of Postgres`, { fault: m.fault });
+    if (m.fault !== null) t.fail(`${where} is not a statement of Postgres`, { fault: m.fault });
     if (m.grade === 'wrong') t.fail(where, { said: m.said });
     if (m.grade === 'refused') t.comment(`refused: ${where}: ${m.said}`);
     if (m.grade === 'equal' && m.reason !== null) t.comment(`answered, and said to be refused: ${where}`);

@@ -1,7 +1,7 @@
 import type { Outcome } from './grade.js';
 
 /**
- * A difference that is no fault: the catalog's engine is Postgres 18, says that it is 14, and stands beside a
+ * A difference that is not a fault: the catalog's engine is Postgres 18, says that it is 14, and stands beside a
  * Postgres 15 whose cluster has databases and roles of its own. What an exception does not name is still compared.
  */
 export interface Exception {

@@ -154,7 +154,7 @@ const JOINS: readonly ((key: string, field: string) => string)[] = [
 ];
 
 t.test(
-  'a field that the caller’s version redacts is no key, whatever the join and the surface',
+  'a field that the caller’s version redacts is not a key, whatever the join and the surface',
   async (t) => {
     for (const who of ['user:ann', 'user:two']) {
       const filter = `select p.id from person p join ${notes()} r on p.id = r.lang where r.author = p.name`;
@@ -177,7 +177,7 @@ t.test(
   },
 );
 
-t.test('a field that the version redacts is no key between two RETRIEVEs either', async (t) => {
+t.test('a field that the version redacts is not a key between two RETRIEVEs either', async (t) => {
   const join = (field: string): string =>
     `select a.lang from ${notes()} a join ${notes()} b on a.${field} = b.${field}`;
   for (const field of ['author', 'contact']) {

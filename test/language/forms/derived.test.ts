@@ -200,7 +200,7 @@ t.test('hidden documents do not shift it', async (t) => {
   }
 });
 
-t.test('a value that has lost a passage is no value; the index brings it up to date', async (t) => {
+t.test('a value that has lost a passage is not a value; the index brings it up to date', async (t) => {
   const twin = await start();
   t.teardown(() => twin.close());
   const { system } = twin.test.engine;

@@ -60,7 +60,7 @@ const DOCUMENTS: Readonly<Record<string, Buffer | null>> = {
   report: REPORT,
   letter: pdfOf([['A letter about the orchard']]),
   torn: REPORT.subarray(0, 300),
-  junk: Buffer.from('this is no PDF'),
+  junk: Buffer.from('this is not a PDF'),
   locked: pdfOf([['A secret windmill']], { encrypted: true }),
   none: null,
 };

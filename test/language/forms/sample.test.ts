@@ -117,7 +117,7 @@ t.test('a facet that is not declared is E0241, and a model is none', async (t) =
     t.same([status, at(json, 'code')], [400, 'E0241'], name);
   }
   const { json } = await sample(forms, 'user:ann', { kind: 'table', name: 'notes' });
-  t.equal(at(json, 'code'), 'E0254', 'a facet is no table');
+  t.equal(at(json, 'code'), 'E0254', 'a facet is not a table');
 });
 
 t.test('hidden chunks change no byte; a store that is being built is not read', async (t) => {

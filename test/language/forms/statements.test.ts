@@ -138,7 +138,7 @@ t.test('the lexical lane', async (t) => {
     t.same(await asked(), before);
   });
 
-  await t.test('counts anew where the clock decides, or what is no table of the server', async (t) => {
+  await t.test('counts anew where the clock decides, or what is not a table of the server', async (t) => {
     const byClock = " where lang = case when now() > '2020-01-01'::timestamptz then 'de' else 'en' end";
     await asked(byClock);
     await asked(byClock);

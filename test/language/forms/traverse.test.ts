@@ -217,7 +217,11 @@ t.test('how keys of two columns are given', async (t) => {
   t.equal(await ids('user:all', `array[(${one}), row(${three})]`), '2 4');
   t.equal(await ids('user:all', '($1, $2)', [0, 'b",']), '2');
   t.equal(await ids('user:all', 'unnest($1, $2)', ['{0,1}', '{"b\\",",a}']), '2 4');
-  t.equal(await ids('user:all', `unnest(array[0, 0, null], array['b",', null, 'a'])`), '2', 'NULL is no key');
+  t.equal(
+    await ids('user:all', `unnest(array[0, 0, null], array['b",', null, 'a'])`),
+    '2',
+    'NULL is not a key',
+  );
   t.equal(await ids('user:all', 'unnest($1, $2)', ['{}', '{}']), '');
   t.equal(await ids('user:all', "('00', 'b\",')"), '2', 'an anchor is known again, however it is written');
   for (const wrong of [

@@ -69,7 +69,7 @@ function callSql({ name, kind }: FunctionDefinition, args: readonly string[]): s
   }
 }
 
-/** Those of which some take a text search configuration, a literal that is no text to Postgres. */
+/** Those of which some take a text search configuration, a literal that is not text to Postgres. */
 const CONFIGURED: ReadonlySet<string> = new Set(
   functions.FUNCTIONS.filter((f) => functions.isConfigured(f)).map((f) => f.name),
 );

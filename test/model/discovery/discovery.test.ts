@@ -66,7 +66,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
   const candidates = new Map(candidatesIn(upstream, 'db', manifest).map((c) => [c.id, c]));
   const of = (id: string): AdoptionCandidate => {
     const found = candidates.get(id);
-    if (found === undefined) throw new Error(`${id} is no candidate`);
+    if (found === undefined) throw new Error(`${id} is not a candidate`);
     return found;
   };
 
@@ -128,7 +128,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
     t.equal(JSON.stringify(again), JSON.stringify({ nodes, edges, bridges }), 'the same bytes');
   });
 
-  await t.test('what is adopted, temporary or a partition is no candidate', async (t) => {
+  await t.test('what is adopted, temporary or a partition is not a candidate', async (t) => {
     t.strictSame(
       [...candidates.keys()],
       [
@@ -244,7 +244,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
     const found = new Map(candidatesIn(odd, 'db', manifest).map((c) => [`${c.schema}.${c.table}`, c]));
     const of = (table: string): AdoptionCandidate => {
       const one = found.get(table);
-      if (one === undefined) throw new Error(`${table} is no candidate`);
+      if (one === undefined) throw new Error(`${table} is not a candidate`);
       return one;
     };
     t.notOk(found.has('odd.measured_2020'), 'a partition is part of its parent');

@@ -22,7 +22,7 @@ const HIDDEN: Readonly<Record<string, (manifest: Loose, policy: Loose) => void>>
   },
   'a hidden column is described': (m) =>
     Object.assign(membersOf(m['entities']?.['book']?.['columns']), { price: { description: 'In euro.' } }),
-  'a hidden key is no key': (m) =>
+  'a hidden key is not a key': (m) =>
     Object.assign(m['entities']?.['book'] ?? {}, { entity_key_columns: ['id', 'author_id'] }) &&
     delete m['relationships']?.['bought'],
   'a hidden leg goes': (m, p) => {

@@ -66,7 +66,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'from: order.customer_id, to',
     to: 'from: [order.customer_id, customer.id], to',
     told: [
-      '41:47-58 M2005 `customer.id` is no column of `order` (one end of a link is columns of one entity)',
+      '41:47-58 M2005 `customer.id` is not a column of `order` (one end of a link is columns of one entity)',
     ],
   },
   {
@@ -449,7 +449,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     ],
   },
   {
-    name: 'a primary key that is no column',
+    name: 'a primary key that is not a column',
     from: 'primary_key: [id]\n    columns:',
     to: 'primary_key: [tax_no]\n    columns:',
     told: [
@@ -459,7 +459,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     ],
   },
   {
-    name: 'a sealed key that is no column',
+    name: 'a sealed key that is not a column',
     from: 'entity_key_columns: [id, customer_id]',
     to: 'entity_key_columns: [id, customer_id, note]',
     told: ['26:43-47 M2005 key `note` is not a column of `order` (a key must be among its columns)'],
@@ -505,7 +505,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     told: ['37:38-44 M2008 `weight` is float8, but `id` is int8 (both ends of a link have one type)'],
   },
   {
-    name: 'a bridge side that is no column',
+    name: 'a bridge side that is not a column',
     from: 'columns: [order_id, customer_id, weight]',
     to: 'columns: [order_id, weight]',
     told: ['38:42-53 M2005 key `customer_id` is not a column of `tag` (a key must be among its columns)'],
@@ -550,7 +550,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     told: ['45:13-18 M2001 entity `ordre` is not declared (perhaps you meant `order`)'],
   },
   {
-    name: 'a facet whose text is no text',
+    name: 'a facet whose text is not text',
     from: 'text: body',
     to: 'text: amount',
     told: ['48:11-17 M2008 `amount` is numeric, but a facet reads text'],
@@ -591,7 +591,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     told: ['52:48-51 M2009 an overlap of 200 is more than half of 200 (passages would mostly repeat)'],
   },
   {
-    name: 'a leg that is no facet',
+    name: 'a leg that is not a facet',
     from: 'primary_key: [id]\n    entity_key',
     to: 'primary_key: [id]\n    legs: [note]\n    entity_key',
     told: ['26:12-16 M2001 facet `note` is not declared (perhaps you meant `notes`)'],
@@ -665,7 +665,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     told: ['54:41-52 M2011 column `amuont` is not declared (perhaps you meant `amount`)'],
   },
   {
-    name: 'a metric that is no aggregate',
+    name: 'a metric that is not an aggregate',
     from: 'sum(amount), filter: amount > 0',
     to: 'amount + 1',
     told: ['54:41-51 M2011 column `order.amount` must stand in GROUP BY or inside an aggregate'],
@@ -821,7 +821,7 @@ lexicon:`,
       '58:70-73 M2009 no relationship leads from `order` to `tag` (declare one relationship, or write `constant_properties`)',
       '59:92-98 M2001 column `amuont` is not declared (perhaps you meant `amount`)',
       '60:3-4 M2011 operator `numeric = date` is not part of OSL-SQL (an explicit cast may help)',
-      '61:53-58 M2009 `twice` is no simple metric (events are the rows of one entity)',
+      '61:53-58 M2009 `twice` is not a simple metric (events are the rows of one entity)',
       '62:34-35 M2009 `r` takes rows of other times already (name the metric that it is made of)',
     ],
   },
@@ -851,17 +851,17 @@ lexicon:`,
     ],
   },
   {
-    name: 'a time dimension that is no column',
+    name: 'a time dimension that is not a column',
     from: '    columns: [id, customer_id, amount]',
     to: '    columns: [id, customer_id, amount]\n    time_dimension: amuont',
     told: ['28:21-27 M2001 column `order.amuont` is not declared (perhaps you meant `order.amount`)'],
   },
   {
-    name: 'a time dimension that is no time',
+    name: 'a time dimension that is not time',
     from: '    columns: [id, customer_id, amount]',
     to: '    columns: [id, customer_id, amount]\n    time_dimension: amount',
     told: [
-      '28:21-27 M2008 `amount` is numeric, which is no time (a time dimension is a date, timestamp or timestamptz)',
+      '28:21-27 M2008 `amount` is numeric, which is not time (a time dimension is a date, timestamp or timestamptz)',
     ],
   },
   {

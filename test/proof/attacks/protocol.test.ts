@@ -288,7 +288,7 @@ t.test('28. Bind that lies', async (t) => {
     ['bytes after the end', text(int16(0), int16(1), int32(1), '1', int16(0), 'rest'), '08P01'],
     ['three bytes as a binary int4', text(int16(1), int16(1), int16(1), int32(3), 'abc', int16(0)), '22P03'],
     ['five bytes as a binary int4', text(int16(1), int16(1), int16(1), int32(5), 'abcde', int16(0)), '22P03'],
-    ['text that is no number', text(int16(0), int16(1), int32(1), 'x', int16(0)), '22P02'],
+    ['text that is not a number', text(int16(0), int16(1), int32(1), 'x', int16(0)), '22P02'],
     ['text that is no UTF-8', text(int16(0), int16(1), int32(1), Buffer.from([0xff]), int16(0)), '22021'],
     ['a NUL in text', text(int16(0), int16(1), int32(2), Buffer.from([0x31, 0]), int16(0)), '22021'],
   ] as const) {
@@ -350,7 +350,7 @@ t.test('values that guess, and values of odd types', async (t) => {
   t.strictSame(
     await asked('select id from customer order by $1, id', ['ssn']),
     [['1'], ['2'], ['3']],
-    'a value is no column',
+    'a value is not a column',
   );
   t.strictSame(await asked('select id from customer where id = $2', ['1', '2'], [23, 23]), [['2']]);
   t.strictSame(await asked('select id from customer where id = $65535', ['1']), 'E0511 42P18');

@@ -220,7 +220,10 @@ const TOKENS: readonly Family[] = [
   listed('digits', (n) => `select ${'1'.repeat(n + 1)}`),
   listed('digits behind a point', (n) => `select 0.${'1'.repeat(n + 1)}`),
   listed('digits of a comparison', (n) => `select id${FROM} where id = ${'1'.repeat(n + 1)}`),
-  listed('text of digits that is no number', (n) => `select id${FROM} where score > '${'1'.repeat(n + 1)}x'`),
+  listed(
+    'text of digits that is not a number',
+    (n) => `select id${FROM} where score > '${'1'.repeat(n + 1)}x'`,
+  ),
   listed('text of zeros that is a number', (n) => `select id${FROM} where id > '${'0'.repeat(n + 1)}_1'`),
   listed('parameter number', (n) => `select $${'1'.repeat(n + 1)}`),
   listed('space', (n) => `select ${' '.repeat(n)}nothing${FROM}`),

@@ -6,7 +6,7 @@ import type { Answer, Engine } from '../golden/engine.js';
 export const REFUSED_BY_CITUS = 'refused by Citus';
 const REFUSED: Answer = { oids: [], rows: [], sqlstate: REFUSED_BY_CITUS };
 
-/** Message of each error that is no fault of a value, for those who have to find out why. */
+/** Message of each error that is not a fault of a value, for those who have to find out why. */
 export const messages = new WeakMap<Answer, string>();
 
 const READER = 'osl_reader';
@@ -91,7 +91,7 @@ async function isDistributed(owner: pg.Client, table: string): Promise<boolean> 
   return rows.length > 0;
 }
 
-/** @throws what is no error of the server */
+/** @throws what is not an error of the server */
 function failed(error: unknown): Answer {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) throw error;
   const { code, message } = error;

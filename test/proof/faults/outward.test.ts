@@ -227,7 +227,7 @@ t.test('connections outward', { skip: SKIP }, async (t) => {
     t.equal(await gateway.publishes('whole'), '201');
   });
 
-  await t.test('a control database that is silent for longer than it may is no policy', async (t) => {
+  await t.test('a control database that is silent for longer than it may is not a policy', async (t) => {
     world.proxies.control.silence();
     while ((await gateway.asks()) !== '503 E2001') await sleep(50);
     world.proxies.control.restore();

@@ -29,7 +29,7 @@ interface Kind {
   readonly pairs: readonly (readonly [left: Term, right: Term])[];
   /** Its keys are never shown in the clear. */
   readonly masked?: true;
-  /** A number on each side that is no key. */
+  /** A number on each side that is not a key. */
   readonly numbers: readonly [string, string];
   /** A bridge is read in joins alone, so that nothing is derived of it. */
   readonly bridge?: true;
@@ -116,7 +116,7 @@ function sqlOf({ column, made: how }: Term, alias: string): string {
 interface Relation {
   readonly ctes: readonly string[];
   readonly item: string;
-  /** The terms, one for each pair, and the number that is no key. */
+  /** The terms, one for each pair, and the number that is not a key. */
   readonly columns: readonly Column[];
 }
 

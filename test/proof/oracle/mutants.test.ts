@@ -87,7 +87,7 @@ const MUTANTS: readonly Mutant[] = [
     'return true;',
   ),
   mutant('a constant is of our time', 'barrier/constants', 'BOUNDED.some((form) => form.test(text))', 'true'),
-  mutant('a text is no moment', 'barrier/constants', 'isMoment(expr.arg.type) &&', ''),
+  mutant('a text is not a moment', 'barrier/constants', 'isMoment(expr.arg.type) &&', ''),
   mutant(
     'constants take few steps',
     'barrier/constants',
@@ -169,19 +169,24 @@ const MUTANTS: readonly Mutant[] = [
     '',
   ),
   mutant(
-    'NOT IN is no join',
+    'NOT IN is not a join',
     'barrier/barrier',
     'if (negated || named.length === 0',
     'if (named.length === 0',
   ),
-  mutant('a correlated IN is no join', 'barrier/barrier', ' || this.reach.outerRefs(query).length > 0', ''),
   mutant(
-    'EXISTS of groups is no join',
+    'a correlated IN is not a join',
+    'barrier/barrier',
+    ' || this.reach.outerRefs(query).length > 0',
+    '',
+  ),
+  mutant(
+    'EXISTS of groups is not a join',
     'barrier/barrier',
     'query.grouped || query.having.length > 0 || ',
     '',
   ),
-  mutant('EXISTS without correlation is no join', 'barrier/barrier', 'correlated.length === 0 || ', ''),
+  mutant('EXISTS without correlation is not a join', 'barrier/barrier', 'correlated.length === 0 || ', ''),
   mutant(
     'EXISTS joins from WHERE alone',
     'barrier/barrier',
@@ -317,8 +322,8 @@ const MUTANTS: readonly Mutant[] = [
 
 /** Second lines: no question gets as far as to need them. Nobody notices that one is gone, or it is no such line. */
 const BEHIND: ReadonlyMap<string, string> = new Map([
-  ['NOT IN is no join', 'NOT stands around IN, and is looked at first'],
-  ['EXISTS without correlation is no join', 'EXISTS is correlated on keys'],
+  ['NOT IN is not a join', 'NOT stands around IN, and is looked at first'],
+  ['EXISTS without correlation is not a join', 'EXISTS is correlated on keys'],
   ['EXISTS joins from WHERE alone', 'EXISTS is correlated in its WHERE'],
   [
     'and ask whether the passage is shown',

@@ -257,7 +257,7 @@ class Questions {
     );
     const computed = right.table === null || sources.every((s) => s.table === null);
     const seen = [...sources.flatMap((s) => s.columns), ...right.columns];
-    // Wrapped, it is no equality of keys, whatever it holds.
+    // Wrapped, it is not an equality of keys, whatever it holds.
     const anything = (): string => `(${new Expressions(dice, seen).predicate(1)}) is true`;
     if (computed && dice.chance(0.3)) {
       const how = dice.of(['join', 'left join', 'right join', 'cross join']);
@@ -429,7 +429,7 @@ class Questions {
     return `(select ${dice.of(['max', 'min'])}(${column.sql}) ${rows})`;
   }
 
-  /** A condition on columns of the query around as well; wrapped, it is no equality of keys. */
+  /** A condition on columns of the query around as well; wrapped, it is not an equality of keys. */
   #beside(sources: readonly Source[], inner: Source): string {
     const seen = [...sources.flatMap((s) => s.columns), ...inner.columns, ...inner.columns];
     return ` where (${new Expressions(this.#dice, seen).predicate(2)}) is true`;

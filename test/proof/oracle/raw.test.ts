@@ -112,7 +112,7 @@ function randomJoin(world: World, dice: Dice, fails = false): string | null {
     );
     const first = seen.length === 0;
     seen.push(...columns);
-    // Wrapped, it is no equality of keys, whatever it holds.
+    // Wrapped, it is not an equality of keys, whatever it holds.
     const anything = (): string => `(${new Expressions(dice, seen).predicate(2)}) is true`;
     const key = pairs.length > 0 && dice.chance(0.5) ? [dice.of(pairs)] : [];
     const failing = fails && pairs[0] !== undefined ? failingOf(seen) : null;

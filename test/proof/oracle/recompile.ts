@@ -46,7 +46,7 @@ export function recompile({ sql }: Pick<EmittedSql, 'sql'>, catalog: Catalog, ac
 
 /**
  * `convert_to` is the one function that masks have and callers do not; `decode` takes and gives the same types. The
- * collation of patterns is no caller's either, and a configuration of a search is named by its last name.
+ * collation of patterns is not a caller's either, and a configuration of a search is named by its last name.
  */
 function readable(sql: string): string {
   return sql

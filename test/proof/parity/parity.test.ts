@@ -101,7 +101,7 @@ t.test('a simple query may hold several statements, each decided by itself', asy
   t.equal(fronts.takeAudit().filter((e) => e.kind === 'decision' && e.action === 'query').length, 2);
 });
 
-t.test('an empty text is no question to the wire, and a fault to REST', async (t) => {
+t.test('an empty text is not a question to the wire, and a fault to REST', async (t) => {
   for (const text of EMPTY) {
     const wire = await (await fronts.asker('simple wire', CLERK)).ask(text);
     t.match(wire.outcome, { kind: 'rows', rows: [] }, 'EmptyQueryResponse, as in Postgres');

@@ -253,7 +253,7 @@ async function ofServer(
     t.match(await psql(server, admin, 'pause'), /PAUSE is not supported/);
     t.match(await psql(server, admin, 'kill 1'), /no session and no running request/);
     for (const nonsense of ['show nothing', 'select 1', 'drop table x', 'kill', 'show pools pools'])
-      t.match(await psql(server, admin, nonsense), /this is no command of osl_admin/, nonsense);
+      t.match(await psql(server, admin, nonsense), /this is not a command of osl_admin/, nonsense);
     const client = await connect(adminPgPort, 'user:admin', 'osl_admin', admin);
     const { rows } = await client.query({ text: 'SHOW POOLS', name: 'pools' });
     t.match(rows[0], { database: 'db', purpose: 'questions' }, 'by the extended protocol too');
@@ -310,7 +310,7 @@ async function ofServer(
     t.match(await cli('revoke', '--session', '1'), { code: 1, stderr: /no session and no running request/ });
     t.match(await cli('revoke', revoked.slice(0, revoked.lastIndexOf('.'))), {
       code: 2,
-      stderr: /this is no whole token/,
+      stderr: /this is not a whole token/,
     });
     t.match(await cli('revoke'), { code: 2, stderr: /say what to revoke/ });
     t.match(await cli('revoke', revoked, '--all-of', 'user:analyst'), { code: 2 });

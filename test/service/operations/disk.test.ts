@@ -61,7 +61,7 @@ function fill(disk: string): () => void {
   return () => rmSync(file);
 }
 
-t.test('a disk that is full once, and then stalls, is no outage for ever', { skip }, async (t) => {
+t.test('a disk that is full once, and then stalls, is not an outage for ever', { skip }, async (t) => {
   const where = place();
   const disk = smallDisk(t, where);
   const server = await served(t, where, ENV);

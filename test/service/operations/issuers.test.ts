@@ -134,7 +134,7 @@ t.test(
         await until(async () => keys.fetched > fetched + 1);
         t.same(await reply(server, actor(curve)), good, 'stale');
         t.same(await reply(server, actor(edwards, { iss: FILED, aud: 'osl' })), good);
-        t.match(server.stderr, /the keys of an issuer cannot be had/);
+        t.match(server.stderr, /the keys of an issuer cannot be fetched/);
         server.hangUp();
         await server.said('reloaded: ');
         t.same(await reply(server, actor(curve)), good, 'a reload loses nothing either');

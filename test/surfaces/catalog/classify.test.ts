@@ -159,7 +159,7 @@ test('texts of one shape have the lane that each has by itself, whichever came f
   }
 });
 
-test('a text whose shape is known is not judged again, and a shape is no text', async (t) => {
+test('a text whose shape is known is not judged again, and a shape is not text', async (t) => {
   await ready();
   const classifier = new Classifier();
   const locking = (name: string) => `select * from pg_class where relname = ${name} for update`;

@@ -133,7 +133,7 @@ async function suite(
       'select 100 / (id - 1) from customer where id = 2',
       'select 100 / (id - 1) from customer where id = 1',
     ],
-    'a text that is no number': [
+    'a text that is not a number': [
       'user:ada',
       "select id from customer where id = '1'",
       "select id from customer where id = '9999999999'",

@@ -124,7 +124,7 @@ const CASES: readonly Case[] = [
     { metrics: ['revenue'], group_by: ['region', { name: 'region', grain: SECRET }] },
     /`grain` in `group_by` must be one of second/,
   ),
-  e0511('a name that is none', { metrics: ['revenue'], order_by: [`-${SECRET}; x`] }, /is no name/),
+  e0511('a name that is none', { metrics: ['revenue'], order_by: [`-${SECRET}; x`] }, /is not a name/),
   e0511('blank osql', { osql: ' ' }, /query text is empty/),
   e0511('a statement that writes', { osql: 'DELETE FROM osl.entities.order' }, /read-only/),
   e0511('no shape', {}, /none of `osql`, `sql`, `metrics`/),

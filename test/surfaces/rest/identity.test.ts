@@ -84,7 +84,7 @@ test('who asks', async (t) => {
       body,
       from: freshAddress(),
     });
-    t.equal(query.status, 403, 'a token in the URL is no token');
+    t.equal(query.status, 403, 'a token in the URL is not a token');
   });
 
   await t.test('request ids are ours alone; a trace of the caller is passed on', async (t) => {

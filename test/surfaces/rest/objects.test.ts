@@ -535,7 +535,7 @@ test('what cannot be published', async (t) => {
     t.equal(p.version(), file);
   });
 
-  await t.test('a bomb is no fragment, and one that is too large neither', async (t) => {
+  await t.test('a bomb is not a fragment, and one that is too large neither', async (t) => {
     const lines = ['a: &a [x, x, x, x, x, x, x, x, x, x]'];
     for (let n = 0; n < 9; n++) {
       const [name, other] = [String.fromCharCode(98 + n), String.fromCharCode(97 + n)];

@@ -125,5 +125,5 @@ test('osl discover, of a manifest', async (t) => {
   const listed = await osl(['discover', '--manifest', file, '--data-dir', dir, '--json']);
   t.match(listed, { code: 0, stdout: '[]\n' }, listed.stderr);
   const nothing = await osl(['discover', 'db.a.b', '--manifest', file, '--data-dir', dir]);
-  t.match(nothing, { code: 1, stderr: 'error: `db.a.b` is no candidate\n' });
+  t.match(nothing, { code: 1, stderr: 'error: `db.a.b` is not a candidate\n' });
 });

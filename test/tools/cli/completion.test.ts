@@ -42,7 +42,7 @@ const CASES: readonly (readonly [typed: readonly string[], offered: readonly str
     ['osl', 'completion', ''],
     ['bash', 'fish', 'zsh'],
   ],
-  // The value of a flag is no command, whatever it reads like.
+  // The value of a flag is not a command, whatever it reads like.
   [['osl', 'token', '--subject', 'audit', '--tt'], ['--ttl']],
   [['osl', 'validate', '--manifest', 'READ'], ['README.md']],
   [['osl', 'errors', 'READ'], []],

@@ -63,7 +63,7 @@ t.test(
     });
     for (const [archive, days, message] of [
       ['/nope', '400', /OSL_AUDIT_ARCHIVE: \/nope cannot be written to \(ENOENT\)/],
-      [MANIFEST, '400', /manifest\.yaml is no directory/],
+      [MANIFEST, '400', /manifest\.yaml is not a directory/],
       [temporary(), '0', /has no effect: all records are kept, for OSL_AUDIT_RETENTION_DAYS is 0/],
     ] as const)
       t.match(await faults({ OSL_AUDIT_ARCHIVE: archive, OSL_AUDIT_RETENTION_DAYS: days }), {

@@ -136,7 +136,7 @@ test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
 
   await client.query('ALTER ROLE osl_reader SET log_parameter_max_length = -1');
   const good = await on(native.readerUrl);
-  t.match(good, /^ok .* is no superuser and cannot bypass row security/m);
+  t.match(good, /^ok .* is not a superuser and cannot bypass row security/m);
   t.match(good, /^ok the database matches the manifest: 1 table$/m);
   t.match(good, /^warn if statement logging is turned on, .*log_parameter_max_length is not 0$/m);
   await client.query('ALTER ROLE osl_reader SET log_parameter_max_length = 0');

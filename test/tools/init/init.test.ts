@@ -665,7 +665,7 @@ test('columns of types that the model has none of its own for are read as their 
       t.strictSame(
         await rows(none),
         [{ id: 1 }],
-        `${name}: what is no value of the type is equal to nothing`,
+        `${name}: what is not a value of the type is equal to nothing`,
       );
   }
   t.strictSame(await rows("select id from osl.entities.thing where mood in ('good', 'bad')"), [{ id: 1 }]);
@@ -856,13 +856,13 @@ test('what cannot be is said, and leaves nothing', { skip }, async (t) => {
     [['--schemas', 'nowhere'], /schema nowhere has no tables/],
     [['--schemas', 'pg_catalog'], /system catalogs cannot be published/],
     [['--issuer-key', 'package.json'], /holds no public key/],
-    [['--role', 'a b'], /is no name/],
+    [['--role', 'a b'], /is not a name/],
   ];
   const seen = await Promise.all(refused.map(([args]) => init(...args)));
   for (const [i, [args, words]] of refused.entries())
     t.match(seen[i], { code: 2, stderr: words }, args.join(' '));
   const piped = await osl(['init', dir, '--url', reader]);
-  t.match(piped, { code: 2, stderr: /standard input is no terminal: --yes/ });
+  t.match(piped, { code: 2, stderr: /standard input is not a terminal: --yes/ });
   t.throws(() => statSync(dir), 'no folder was made');
   const file = join(temporary(), 'url');
   t.match(await osl(['init', dir, '--yes', '--url-file', file]), {

@@ -101,7 +101,7 @@ const REFUSED: readonly (readonly [string, string, RegExp])[] = [
   [
     'a number that is none',
     '- { group: g, row_level: { filters: [{ member: total, operator: equals, values: ["1 or true"] }] } }',
-    /is no number/,
+    /is not a number/,
   ],
   [
     'a member of another cube',
@@ -140,7 +140,7 @@ for (const [name, policy, reason] of REFUSED) {
 /** Policies that a grant can say only more narrowly: what it grants, and what the report says about the rest. */
 const NARROWER: readonly (readonly [string, string, object, RegExp])[] = [
   [
-    'a measure over a column that is no dimension is not granted by granting the column',
+    'a measure over a column that is not a dimension is not granted by granting the column',
     '- { group: g }',
     { g: { grants: [{ on: 'sale', columns: ALL }] } },
     /lost!: measure `most` is granted without the columns that it is made of/,

@@ -390,7 +390,7 @@ test('a policy leaves only when it is asked for, and is taken only when it is as
   t.match(reportOf(refused).join('\n'), /lost!: the policy that the file carries does not fit/);
 });
 
-test('an extension that is no manifest is reported, and the core is read', async (t) => {
+test('an extension that is not a manifest is reported, and the core is read', async (t) => {
   for (const data of [
     '{',
     '[]',

@@ -161,7 +161,7 @@ t.test('questions: completion after FROM, after a dot, in RETRIEVE; functions an
   const at = (text: string): Promise<readonly string[]> => editor.complete(questions, text);
   const from = await at('select * from |');
   t.ok(from.includes('person') && from.includes('RETRIEVE'), from.join());
-  t.notOk(from.includes('readme'), 'a facet is no entity');
+  t.notOk(from.includes('readme'), 'a facet is not an entity');
   t.ok((await at('select * from osl.entities.|')).includes('package'));
   t.strictSame((await at('select p.| from person p')).slice(0, 4), ['id', 'name', 'email', 'url']);
   t.ok(

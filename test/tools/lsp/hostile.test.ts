@@ -41,7 +41,7 @@ t.test('messages that are none do not end it', async (t) => {
   t.equal((await editor.diagnostics(file)).length, 1);
 });
 
-t.test('a header without a length is no message, and ends nothing but itself', async (t) => {
+t.test('a header without a length is not a message, and ends nothing but itself', async (t) => {
   const { editor } = await Editor.start(t);
   const file = join(temporary(), 'manifest.yaml');
   await editor.open(file, MANIFEST);

@@ -132,7 +132,7 @@ export async function rowsInDatabase(
     const { rows } = await admin.query<{ id: number }>(`select id from ${fixture}.doc order by id`);
     return rows.map(({ id }) => String(id));
   } catch (error) {
-    // A setting that was set once is '' afterwards, which is no uuid: then the statement fails.
+    // A setting that was set once is '' afterwards, which is not a uuid: then the statement fails.
     if (error instanceof Error && 'code' in error && error.code === '22P02') return [];
     throw error;
   } finally {

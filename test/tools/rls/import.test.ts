@@ -66,7 +66,7 @@ else {
     const entity = [...imported.manifest.manifest.catalog.relations.values()].find(
       (r) => tableName(r) === `${fixture}.doc`,
     );
-    if (entity === undefined) throw new Error(`${fixture}.doc is no entity`);
+    if (entity === undefined) throw new Error(`${fixture}.doc is not an entity`);
     const { rows, code } = await gateway.ask(`user:${name}`, `select id from ${entity.name} order by id`);
     if (code === 'E0512') return []; // no grant
     if (rows === null) throw new Error(`${fixture} for ${name}: ${code}`);

@@ -21,7 +21,7 @@ import { MORE_FIXTURES, MUTANTS, mutated } from './prove-mutants.js';
 const NOT_EQUAL: ReadonlyMap<string, readonly [verdict: string, why: string]> = new Map([
   [
     'email_of_claims',
-    ['narrower', 'an empty claim is no attribute, and in the database it equals an empty text'],
+    ['narrower', 'an empty claim is not an attribute, and in the database it equals an empty text'],
   ],
   ['not_blocked', ['narrower', 'a caller without `sub` sees all rows in the database']],
   ['not_in_required', ['unknown', 'NULL NOT IN an empty list, for which the example shows no difference']],

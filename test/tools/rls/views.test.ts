@@ -228,7 +228,7 @@ else {
         return;
       }
       if (entity === null)
-        throw new Error(`${name} is no entity: ${notes.map(({ detail }) => detail).join('; ')}`);
+        throw new Error(`${name} is not an entity: ${notes.map(({ detail }) => detail).join('; ')}`);
       t.equal(entities.own.get(`${name}.v`)?.name === entity, becomes === 'view', becomes);
       let seen = 0;
       for (const caller of callers) seen += await compared(t, fixture, entity, caller);

@@ -185,7 +185,7 @@ function bindPathOperator(
   if (called === undefined || left.kind === 'untyped' || typeOfBound(left) !== 'jsonb') return null;
   const path = right.kind === 'untyped' || right.type === 'text' ? coerce(right, 'text', ctx) : null;
   if (path?.kind !== 'parameter')
-    throw ctx.unsupported('a path that is no constant', at, 'write the path as text');
+    throw ctx.unsupported('a path that is not a constant', at, 'write the path as text');
   const given = [left, path, ctx.constant('{}', 'jsonb'), TRUE];
   const { definition, args, type } = chooseOverload(called, given, at, ctx);
   return ctx.at(Object.freeze({ kind: 'call', definition, args, type }), at);

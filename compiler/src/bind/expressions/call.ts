@@ -89,7 +89,7 @@ function bindScalar(name: string, node: FuncCall, env: BindEnvironment): Expr {
     node.agg_order !== undefined ||
     node.agg_star === true
   ) {
-    throw ctx.grouping(`\`${name}\` is no aggregate`, node.location);
+    throw ctx.grouping(`\`${name}\` is not an aggregate`, node.location);
   }
   const bounds = (node.args ?? []).map((a, i) => bindArgument(a, name, i, env));
   const { definition, args, type } = chooseOverload(name, bounds, node.location, ctx);

@@ -204,7 +204,7 @@ export function bindBitNumber(
   }
   const bits = bindExpression(required(arg.TypeCast.arg), env);
   if (bits.kind !== 'untyped' && bits.type !== 'text') {
-    throw ctx.mismatch(`a value of type ${bits.type} is no text of bits`, location, "write 'x' || md5(…)");
+    throw ctx.mismatch(`a value of type ${bits.type} is not text of bits`, location, "write 'x' || md5(…)");
   }
   const text = coerce(bits, 'text', ctx);
   const number = Object.freeze({

@@ -252,7 +252,7 @@ function bindPath(node: Node, env: BindEnvironment): Expr {
   const written = nameParts(cast?.typeName?.names).join('.') === 'jsonpath' ? required(cast?.arg) : node;
   const path = coerce(bindExpression(written, env), 'text', ctx);
   if (path.kind === 'parameter') return path;
-  throw ctx.unsupported('a path that is no constant', firstLocation(node), 'write the path as text');
+  throw ctx.unsupported('a path that is not a constant', firstLocation(node), 'write the path as text');
 }
 
 /**

@@ -72,7 +72,7 @@ function objectOf(node: JsonObjectConstructor, ctx: BindContext): Node {
   }
   const pieces = members.map(({ key, value }) => {
     if (constantText(key) === null)
-      throw ctx.unsupported('ABSENT ON NULL beside a key that is no constant', location, NULL_ON_NULL);
+      throw ctx.unsupported('ABSENT ON NULL beside a key that is not a constant', location, NULL_ON_NULL);
     return joined(joined(asText(key, location), text(' : '), location), asText(value, location), location);
   });
   return written('{', pieces, '}', output, location, ctx);

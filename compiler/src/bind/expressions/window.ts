@@ -22,13 +22,13 @@ export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): 
   const kind = functionsNamed(name)[0]?.kind;
   if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
   if (kind === 'scalar' || kind === 'ordered_set') {
-    throw ctx.windowing(`\`${name}\` is no window function`, node.location);
+    throw ctx.windowing(`\`${name}\` is not a window function`, node.location);
   }
   if (node.agg_distinct === true || node.agg_order !== undefined) {
     throw ctx.unsupported('DISTINCT or ORDER BY inside a window call', node.location);
   }
   if (node.agg_filter !== undefined && kind !== 'aggregate') {
-    throw ctx.windowing(`\`${name}\` is no aggregate, so it takes no FILTER`, node.location);
+    throw ctx.windowing(`\`${name}\` is not an aggregate, so it takes no FILTER`, node.location);
   }
   const inner = insideCall(env, 'a window call', env.aggregates);
   const bounds = (node.args ?? []).map((a) => bindExpression(a, inner));

@@ -227,7 +227,7 @@ function sampled(node: RangeTableSample, bound: BoundItem, ctx: BindContext): Bo
   const { item } = bound;
   const method = METHODS.get(nameParts(node.method).join('.'));
   if (item.kind !== 'entity')
-    throw ctx.unsupported('TABLESAMPLE of what is no table', at, 'sample the entity itself');
+    throw ctx.unsupported('TABLESAMPLE of what is not a table', at, 'sample the entity itself');
   const [percent, ...more] = node.args ?? [];
   if (method === undefined || percent === undefined || more.length > 0)
     throw ctx.unsupported('this method of TABLESAMPLE', at, 'use BERNOULLI (percent) or SYSTEM (percent)');

@@ -33,7 +33,7 @@ export function keyOf(
     throw mismatch(`\`${shown}\` is asked for by ${ofName} and by ${grain}`, ctx);
   const wanted = grain ?? ofName;
   if (dimension.kind === 'column' && !isTime(dimension.column.type)) {
-    if (wanted !== null) throw mismatch(`\`${shown}\` is no time, so it has no grain`, ctx);
+    if (wanted !== null) throw mismatch(`\`${shown}\` is not time, so it has no grain`, ctx);
     return { name: shown, dimension, grain: null };
   }
   const cut = wanted ?? fallback;

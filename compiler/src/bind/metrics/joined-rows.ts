@@ -108,7 +108,7 @@ export class JoinedRows {
   }
 
   ofUse(expr: Expr, use: FromItem): Expr {
-    if (use.kind === 'join') throw new InternalError('a use of a table is no join');
+    if (use.kind === 'join') throw new InternalError('a use of a table is not a join');
     const { id } = use;
     const own = (e: Expr): Expr => {
       if (e.kind === 'column') return e.source === this.id ? columnRef(id, e.name, e.type) : e;

@@ -201,7 +201,7 @@ class SelectHalves {
     const { grouped } = this.#select;
     if (!this.#readsRows(e)) return e;
     if (!grouped || this.#groupKeys.has(fingerprint(e))) return this.#ofRow(e);
-    if (e.kind === 'column') throw new InternalError('a column above GROUP BY is no key of it');
+    if (e.kind === 'column') throw new InternalError('a column above GROUP BY is not a key of it');
     const child = e.kind === 'aggregate' ? (c: Expr) => this.#ofRow(c) : (c: Expr) => this.#shown(c);
     return mapChildren(e, child, (query) => this.#within(query));
   }

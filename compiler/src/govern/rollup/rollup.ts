@@ -108,7 +108,7 @@ function overRollup(
   if (!granted.grants.every(showsRows)) return 'a minimum group size applies';
   const dimensions = rollup.dimensions.flatMap((name) => columnOf(relation, name) ?? []);
   if (readsBeyond(granted, new Set(dimensions.map((c) => c.physical))))
-    return 'a row filter of the grants reads what is no dimension';
+    return 'a row filter of the grants reads what is not a dimension';
   const rolled = new RolledBlock(rollup, scan.id, plan.literals, slots);
   const rewritten = rolled.rewrite(block);
   if (rolled.fault !== null) return rolled.fault;
@@ -191,9 +191,9 @@ export const ROLLUP_TIME = '#t';
 export type RollupFault =
   | 'it is not built, or too old'
   | 'the question reads rows singly, or more than this entity'
-  | 'the question groups or filters by what is no dimension'
+  | 'the question groups or filters by what is not a dimension'
   | 'an aggregate cannot be put together from parts'
-  | 'a row filter of the grants reads what is no dimension'
+  | 'a row filter of the grants reads what is not a dimension'
   | 'a column that is aggregated is masked'
   | 'a minimum group size applies';
 
@@ -308,7 +308,7 @@ class RolledBlock {
 
   #column(e: Expr, source: SourceId, name: string): Expr {
     if (source !== this.#source || !this.#dimensions.has(name))
-      return this.#fail('the question groups or filters by what is no dimension', e);
+      return this.#fail('the question groups or filters by what is not a dimension', e);
     this.used.add(name);
     return e;
   }

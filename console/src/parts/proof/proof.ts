@@ -205,7 +205,7 @@ function node(left: Bytes, right: Bytes): Promise<Bytes> {
 
 function recordOf(bytes: Bytes): Readonly<Record<string, unknown>> {
   const read: unknown = JSON.parse(new TextDecoder().decode(bytes));
-  if (typeof read !== 'object' || read === null) throw new NotAProof('the record is no object');
+  if (typeof read !== 'object' || read === null) throw new NotAProof('the record is not an object');
   return read as Readonly<Record<string, unknown>>; // each member is checked before it is shown
 }
 

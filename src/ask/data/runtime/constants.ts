@@ -19,7 +19,7 @@ export function textValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return textValue(expr.arg, input);
   if (expr.kind === 'null') return null;
   if (expr.kind === 'boolean') return String(expr.value);
-  if (expr.kind !== 'parameter') throw new InternalError(`a ${expr.kind} is no constant`);
+  if (expr.kind !== 'parameter') throw new InternalError(`a ${expr.kind} is not a constant`);
   const slot = input.plan.slots[expr.slot];
   if (slot === undefined) return null;
   const declared = slot.kind === 'client' ? slot.declared : null;

@@ -226,7 +226,7 @@ export class StandbySet implements Standbys {
         this.#report(standby);
       },
       lost: (cause) => {
-        standby.lost(cause instanceof OtherRole ? 'it is no standby now' : 'it cannot be reached');
+        standby.lost(cause instanceof OtherRole ? 'it is not a standby now' : 'it cannot be reached');
         this.#report(standby);
       },
     });

@@ -5,7 +5,7 @@ import { type LogOrigin, type PrimaryHistory, type ServerPosition, STARTED_AT } 
 /** The reason why a standby does not answer queries. */
 export type StandbyFault =
   | 'it cannot be reached'
-  | 'it is no standby now'
+  | 'it is not a standby now'
   | 'the primary does not tell its position'
   | 'it belongs to another system'
   | 'it follows another timeline'
@@ -65,7 +65,7 @@ export class Standby {
 
   /** True if the standby cannot be reached or is no longer a standby. */
   get isDown(): boolean {
-    return this.#fault === 'it cannot be reached' || this.#fault === 'it is no standby now';
+    return this.#fault === 'it cannot be reached' || this.#fault === 'it is not a standby now';
   }
 
   /**

@@ -86,7 +86,7 @@ function endOf(
   for (const [i, text] of texts.entries()) {
     const place = places[i] ?? path;
     if (entityOf(text) !== relation.name) {
-      const message = `\`${text}\` is no column of \`${relation.name}\``;
+      const message = `\`${text}\` is not a column of \`${relation.name}\``;
       problems.add(CODES.keyNotColumn, place, message, 'one end of a link is columns of one entity');
       return null;
     }

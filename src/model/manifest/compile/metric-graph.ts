@@ -199,7 +199,7 @@ function resolveConversion(
     ['conversion', later],
   ] as const) {
     if (input.type !== 'simple')
-      return conflict(key, `\`${input.name}\` is no simple metric`, 'events are the rows of one entity');
+      return conflict(key, `\`${input.name}\` is not a simple metric`, 'events are the rows of one entity');
     if (graph.relations.get(input.entity)?.timeDimension === undefined)
       return conflict(
         key,

@@ -131,7 +131,7 @@ function timeOf(
     const known = columns.map((c) => `${entity}.${c.name}`);
     problems.unknown(path, 'column', `${entity}.${name}`, known);
   } else if (!isMoment(column.type)) {
-    const message = `\`${name}\` is ${column.type}, which is no time`;
+    const message = `\`${name}\` is ${column.type}, which is not time`;
     problems.add(CODES.typeMismatch, path, message, 'a time dimension is a date, timestamp or timestamptz');
   }
   return name;

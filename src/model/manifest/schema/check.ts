@@ -111,7 +111,7 @@ function refusal(error: ErrorObject): string {
       return `must be ${JSON.stringify(error.params['allowedValue'])}`;
     case 'pattern':
       // The value may be a secret, which must appear neither on the terminal nor in a log.
-      if (error.parentSchema?.['writeOnly'] === true) return 'has not the form that it must have';
+      if (error.parentSchema?.['writeOnly'] === true) return 'does not have the required form';
       return `cannot be ${quoted(`${error.data}`)}`;
     case 'uniqueItems':
       return `names ${quoted(repeated(error))} twice`;

@@ -46,7 +46,7 @@ const tableAttribute = closed(
   {
     on: modelName('Entity that is read, without regard to grants.'),
     column: modelName(
-      'Column with the values; NULL is no value. Default: the value is true if there is a row.',
+      'Column with the values; NULL is not a value. Default: the value is true if there is a row.',
     ),
     rows: text(
       "SQL predicate that selects the rows of a subject; `attribute('name')` is another attribute of the subject.",

@@ -235,7 +235,7 @@ function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
     const groups = source.readUInt16BE(start);
     const weight = source.readInt16BE(start + 2);
     const sign = source.readUInt16BE(start + 4);
-    if (sign !== 0 && sign !== NEGATIVE) return 'a numeric that is no number';
+    if (sign !== 0 && sign !== NEGATIVE) return 'a numeric that is not a number';
     if (weight > MOST_WEIGHT || groups > MOST_GROUPS) return 'a numeric of more digits than are declared';
     let digits = 0n;
     for (let n = 0; n < groups; n++)

@@ -71,7 +71,7 @@ export const TOKEN_CHECKS = {
       ended: times(-300, -35),
       'of no version': { claims: { version: undefined } },
       'of no shape': { header: { typ: undefined }, claims: { chain: 'user:ann' } },
-      'with an end that is no number': { claims: { exp: 'tomorrow' } },
+      'with an end that is not a number': { claims: { exp: 'tomorrow' } },
     }),
   ),
   'auth.3.typ': tokens(
