@@ -44,7 +44,7 @@ export interface PolicyDocument {
 export interface CertificateDocument {
   /** The policy subject that the certificate's holder becomes; one of `subjects`. */
   readonly subject: string;
-  /** The claimed data roles; default: the subject's whole ceiling. */
+  /** Data roles for which the session is opened; default: all roles of the subject's `ceiling`. */
   readonly acl_roles?: readonly string[];
   /** The distinguished name of the certificate's subject (RFC 2253). */
   readonly dn?: string;
@@ -70,7 +70,7 @@ export interface ExchangeRuleDocument {
   readonly ceiling: readonly string[];
   /** The upper bound for the subject's admin roles, granted only on request. */
   readonly admin?: readonly string[];
-  /** Data roles by claim value; default: the whole ceiling. */
+  /** Data roles by claim value; default: all roles of `ceiling`. */
   readonly roles?: {
     readonly claim: string;
     readonly map: Readonly<Record<string, string | readonly string[]>>;
@@ -96,7 +96,7 @@ export interface ServiceAccountDocument {
   readonly subject: string;
   /** The password verifier as Postgres stores it: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
   readonly scram: string;
-  /** The claimed data roles; default: the subject's whole ceiling. */
+  /** Data roles for which the session is opened; default: all roles of the subject's `ceiling`. */
   readonly acl_roles?: readonly string[];
 }
 
@@ -158,8 +158,9 @@ export interface GrantDocument extends GrantConditions {
   /** Maximum contribution of a single row to a result, in percent. */
   readonly dominance?: number;
   /**
-   * Refuses an answer that, combined with earlier answers within `days` days, would show a figure of too few entities.
-   * The earlier answers are those of the subject or, if `with` is set, of all subjects whose grant has the same `with`.
+   * Refuses an answer that, combined with earlier answers within `days` days, would reveal a figure computed from too
+   * few entities. The earlier answers are those of the subject or, if `with` is set, of all subjects whose grant has
+   * the same `with`.
    */
   readonly overlap?: { readonly mode: 'refuse'; readonly with?: string; readonly days?: number };
 }

@@ -131,7 +131,7 @@ function written(
 export interface HypotheticalCaller {
   /** The delegation chain, root first; the last subject is the caller. */
   readonly chain: readonly string[];
-  /** The claimed data roles; null: the whole ceiling of the last subject. */
+  /** The claimed data roles; null: all roles of the last subject's `ceiling`. */
   readonly roles: readonly string[] | null;
   /** The other claims of the token. */
   readonly claims?: Readonly<Record<string, readonly string[]>>;

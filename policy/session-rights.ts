@@ -46,7 +46,10 @@ export function sessionRights(
   return Object.freeze({ roles, denying, chain });
 }
 
-/** Returns the role name for the grants of `role` whose conditions have this key. No declared role has such a name. */
+/**
+ * Returns the role name for the grants of `role` whose conditions have this key: `role` itself for null, otherwise a
+ * name that no declared role has.
+ */
 export function roleIn(role: string, key: string | null): string {
   if (key === null) return role;
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 16);

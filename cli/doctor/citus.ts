@@ -220,7 +220,10 @@ function crossingOf(
     });
 }
 
-/** Returns null if each filter of the caller's grants compares `column` with constants or attributes with one value. */
+/**
+ * Returns why the caller's grants do not let Citus choose shards by `column`; null if each grant has a filter that
+ * compares it with constants or single-valued attributes.
+ */
 function causeOf(
   chain: readonly string[],
   entity: string,

@@ -155,7 +155,10 @@ async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise
   return { found: readable, flows };
 }
 
-/** Environment variable with the URL of a created role. It must differ from that of the creating role. */
+/**
+ * Returns the name of the environment variable for the connection URL of the created role. It must differ from `name`,
+ * the variable of the role that creates it.
+ */
 function readerEnv(name: string): string {
   return name.startsWith('OSL_') ? `${name}_READER` : `OSL_${name}`;
 }

@@ -177,7 +177,11 @@ function readerOf(
   return makeReader(survey.system, name, adopted, url);
 }
 
-/** Writes the row-security policies. @throws Failure if the tables belong to another role */
+/**
+ * Writes the row-security policies.
+ *
+ * @throws Failure if the role may not install them, or if those of another gateway are installed
+ */
 async function writeRowPolicies(stage: Stage, { survey }: ConnectedDatabase, reader: string): Promise<void> {
   const { manifestFile, policyFile, dataDir } = stage;
   const model = await loadServed({ ...settingsOf({}), manifestFile, policyFile, dataDir });

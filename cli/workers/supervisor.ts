@@ -121,8 +121,8 @@ export class Supervisor {
   }
 
   /**
-   * Starts or stops draining. The file is changed first, for workers that begin meanwhile; then the running workers are
-   * told.
+   * Starts or stops draining. Updates the drain file first, so that workers that start in the meantime see the change,
+   * then notifies the running workers.
    */
   async #drain(on: boolean): Promise<void> {
     try {

@@ -682,7 +682,7 @@ export interface Publications {
   readonly truncated: boolean;
 }
 
-/** A version with its `objects`, `changes` and `access`, or a draft with its `text`. */
+/** A version or a draft. Members not declared here: a version’s `objects`, `changes` and `access`, a draft’s `text`. */
 export type Published = {
   /** ID of this request, also in the audit log. */
   readonly request_id: string;

@@ -202,7 +202,7 @@ const DEEPEST = 10;
 const ATTRIBUTE =
   /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
 
-/** Returns the predicate for one row filter. @throws NoMapping for operators without an exact equivalent */
+/** Returns the predicate for one row filter. @throws NoMapping if the filter has no exact equivalent */
 function rowsText(
   filter: SourceMapping,
   find: (member: string) => Dimension,
@@ -262,7 +262,7 @@ function reportAttributes(attributes: readonly string[], filter: SourceMapping):
   );
 }
 
-/** Compares a column with literals. @throws NoMapping for operators without an exact equivalent */
+/** Compares a column with literals. @throws NoMapping if the filter has no exact equivalent */
 function comparedWith(operator: string, column: string, values: readonly string[]): string {
   const [first, second] = values;
   if (first === undefined) throw new NoMapping('it compares with nothing');

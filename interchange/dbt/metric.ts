@@ -367,7 +367,10 @@ function propertyOf(name: string, { model }: DbtMeasure): string {
   return column;
 }
 
-/** Returns the simple metric below a cumulative or conversion metric: an existing one over equal rows, or a new one. */
+/**
+ * Returns the name of the simple metric on which a cumulative or conversion metric is based: an existing one with the
+ * same measure and filters, or a new one.
+ */
 function base(
   { own, ctx }: MetricSource,
   input: DbtMetricInput,

@@ -70,7 +70,10 @@ export class QuotaBook {
     return { used: window.used, endsInMs: window.endsAt - now };
   }
 
-  /** Returns the windows of one length. Also removes up to four expired windows, more than one charge can add. */
+  /**
+   * Returns the windows of one length. Also removes up to four expired windows; a charge adds at most one, so they do
+   * not accumulate.
+   */
   #of(windowMs: number, now: number): Map<string, QuotaWindow> {
     let windows = this.#windows.get(windowMs);
     if (windows === undefined) {

@@ -339,7 +339,7 @@ export class Control {
     const before = this.#seen.revoked;
     const last = await lastRevocation(this.#database, this.tenant);
     if (last === before) return last;
-    // After the database is restored, numbers start over.
+    // A lower number means that the database was restored from a backup: read all revocations again.
     const after = last > before ? before : 0;
     for (const revocation of await revokedAfter(this.#database, this.tenant, after, Date.now()))
       await this.#revoked.write(revocation, false);

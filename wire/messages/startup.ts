@@ -92,7 +92,7 @@ function badLayout() {
   return fatal('08P01', 'invalid startup packet layout: expected terminator as last byte');
 }
 
-/** Encodes a StartupMessage, version 3.0, for the internal authentication exchange. */
+/** Encodes a StartupMessage, version 3.0, for the in-process authentication by `pg-gateway`. */
 export function encodeStartupMessage(user: string): Uint8Array<ArrayBuffer> {
   const name = Buffer.from(user, 'utf8');
   const packet = new Uint8Array(4 + 4 + 5 + name.length + 1 + 1);

@@ -290,7 +290,7 @@ function list(names: Iterable<string>): string {
   return [...names].join(', ');
 }
 
-/** A part of the policy that row security cannot express, so that callers see less or need another setup. */
+/** A part of the policy that the exported row security does not express. */
 export interface LeftPart {
   /** Part of the policy, such as an entity, `subjects` or `limits`. */
   readonly object: string;

@@ -9,8 +9,9 @@ import type { ExportedRowSecurity, LeftPart, RoleOnTable, SecuredTable } from '.
 const POLICY = 'osl_export_';
 
 /**
- * Writes a transaction that replaces the row security of an earlier export. It fails if a role would see more of a
- * table than the policy allows, for example through another policy or a privilege of PUBLIC.
+ * Writes a transaction that installs the exported row security and removes that of an earlier export. The transaction
+ * fails if a role would see more of a table than the policy allows, for example through another policy or a privilege
+ * of PUBLIC.
  */
 export function exportScript(exported: ExportedRowSecurity): string {
   const { roles, tables, functions, calls } = exported;

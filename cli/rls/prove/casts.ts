@@ -8,7 +8,7 @@ import { type CallerTerm, literalTerm, NULL_TERM, type Term, truthLiteral, type 
 export interface CastContext {
   /** Names of enum types whose labels the model declares, such as `app.status`. */
   readonly enums: ReadonlySet<string>;
-  /** Conditions under which queries do not fail in the database; translations add to them. */
+  /** Assumptions, in words, under which queries do not fail in the database; collected during translation. */
   readonly assumed: Set<string>;
 }
 

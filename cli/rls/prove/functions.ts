@@ -94,7 +94,10 @@ export interface Subquery {
   readonly select: SelectStmt;
   /** The tables and arguments in its scope, and the rights under which it runs. */
   readonly place: PlacedExpression;
-  /** True if only its first row counts, as in a function; if false, several rows can be an error. */
+  /**
+   * True if only the first row counts, as in an SQL function that does not return a set; otherwise, more than one row
+   * may be an error.
+   */
   readonly firstRow: boolean;
   /** A value that the selected value must equal; null if any row will do. */
   readonly equalTo: PlacedExpression | null;

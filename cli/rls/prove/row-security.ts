@@ -24,7 +24,7 @@ import { AlwaysFails, subqueryHasRow } from './subqueries.js';
 export interface VisibleInDatabase {
   readonly encoder: Encoder;
   readonly row: Formula;
-  /** Conditions under which queries do not fail, such as `the setting app.tenant is set`. */
+  /** Assumptions, in words, under which queries do not fail, such as `the setting app.tenant is set`. */
   readonly assumed: readonly string[];
 }
 

@@ -143,7 +143,7 @@ function jsonOf(row: ExampleRow): Readonly<Record<string, string | null>> {
   return Object.fromEntries(row);
 }
 
-/** Name of an entity's table, as `source` in the manifest. */
+/** Name of an entity's table in the form of `source` in the manifest: `connector.table`. */
 function tableOf({ connector, schema, table }: Example['entity'], { service }: TestService): string {
   const tables = service.model().manifest.connectors.get(connector)?.tables ?? new Map();
   const found = [...tables].find(([, own]) => own.schema === schema && own.table === table);

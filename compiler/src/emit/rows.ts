@@ -54,8 +54,8 @@ function emitField(key: Expr, type: string, w: Writer): void {
 }
 
 /**
- * Emits a recursive table. Postgres computes its rows only as they are read; reading more than the maximum fails with
- * 54000. The fence keeps the reader's conditions out, because rows that they drop would not be counted.
+ * Emits a FROM item that reads a recursive table. Postgres computes rows as they are read; too many fail with 54000.
+ * `OFFSET 0` keeps the outer query's conditions out of the subquery, because rows dropped there would not be counted.
  */
 export function emitRecursive(table: number, width: number, id: number, w: Writer): void {
   const names = Array.from({ length: width }, (_, i) => `c${i + 1}`);

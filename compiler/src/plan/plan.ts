@@ -491,7 +491,7 @@ export interface RuntimeScan {
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
   /** The names of the columns that are sealed keys. */
   readonly sealed: readonly string[];
-  /** Set for rows of the query itself, combined with the results of operators. */
+  /** Set for the query's own rows, with results of operators such as CLASSIFY added; unset e.g. for retrievals. */
   readonly own?: true;
 }
 

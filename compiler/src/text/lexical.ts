@@ -10,7 +10,7 @@ import { kindsByCharacter, positionOfIndex } from './text.js';
  * one is left to the parser.
  */
 export interface Lexical {
-  /** UTF-16 offsets of the tokens, alternating between start and end. A long IN list counts as its first item. */
+  /** UTF-16 offsets of the tokens, alternately start and end. Of a long IN list, only the first item is included. */
   readonly bounds: readonly number[];
   readonly lists: readonly PlainList[];
   /** Comments in order. Adjacent comments are combined. */

@@ -52,7 +52,7 @@ export function arrayElements(text: string): readonly string[] {
 
 const PLAIN = /^[a-z_][a-z0-9_]*$/;
 
-/** Words that Postgres does not accept as a bare column or table name. */
+/** Keywords that `quote_ident` of Postgres quotes: all except the unreserved ones. */
 const RESERVED: ReadonlySet<string> = new Set(
   (
     'all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast ' +

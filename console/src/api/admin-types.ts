@@ -18,10 +18,10 @@ export interface MatrixPage {
   readonly subjects: readonly (readonly string[])[];
   /** Value of `after` for the next page; null on the last page. */
   readonly next_subject: string | null;
-  /** Number of subjects whose name matches. */
+  /** Number of subjects whose name matches the search, on all pages. */
   readonly subject_count: number;
   readonly rows: readonly MatrixRow[];
-  /** Number of columns whose name matches. */
+  /** Number of columns whose name matches the search, on all pages. */
   readonly row_count: number;
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }

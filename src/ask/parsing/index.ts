@@ -118,7 +118,8 @@ export interface LongTextParser {
    * Parses `text`. There is one thread for large texts and one for the others. Each serves callers round robin, so a
    * caller waits for at most one text of similar size from each other caller.
    *
-   * @throws QueryError E0511 for a text beyond the limits of a statement, or a timeout
+   * @throws QueryError E0511 if the text exceeds a limit or takes too long; E4290 if too many texts of the caller are
+   * waiting
    */
   parse(text: string, caller: string): Promise<ParsedText>;
   close(): Promise<void>;

@@ -245,8 +245,8 @@ class FirstSession {
   }
 
   /**
-   * Connects once or, when serving, until it succeeds. When serving, resolves after `START_MS` at the latest and keeps
-   * trying.
+   * Tries to connect: once, or when serving, until it succeeds. When serving, resolves after `START_MS` at the latest
+   * and keeps trying in the background.
    *
    * @throws StartProblem; the errors of `look`, unless serving
    */

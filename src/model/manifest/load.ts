@@ -106,7 +106,7 @@ export interface Publishable {
 }
 
 /**
- * Compiles `base` with `objects` and, layered over both, the members of a fragment's text. Throws the same errors as
+ * Parses a fragment, adds its members to `objects`, and compiles the result over `base`. Throws the same errors as
  * `parseFragment`.
  *
  * @param served `base` and `objects` combined

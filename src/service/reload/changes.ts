@@ -189,7 +189,10 @@ export type ModelChange =
   | { readonly kind: 'reload'; readonly brokenSince?: number }
   /** A version published by another process. */
   | { readonly kind: 'version' }
-  /** The newest policy, and versions published by other gateways. `same` keeps the current policy. */
+  /**
+   * Load the newest policy and the versions published by other gateways; if `same`, keep the current policy and load
+   * only the versions.
+   */
   | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
 
 const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });

@@ -170,9 +170,9 @@ const MATRIX_PAGE = object({
   request_id: REQUEST_ID,
   subjects: list(list(text()), 'Delegation chains, root first. Most consist of a single subject.'),
   next_subject: textOrNull('Value of `after` for the next page; null on the last page.'),
-  subject_count: count('Number of subjects whose name matches.'),
+  subject_count: count('Number of subjects whose name matches the search, on all pages.'),
   rows: list(ref('MatrixRow')),
-  row_count: count('Number of columns whose name matches.'),
+  row_count: count('Number of columns whose name matches the search, on all pages.'),
   versions: VERSIONS,
 });
 

@@ -273,8 +273,8 @@ function fromBridge({ name, left, right }: Bridge): readonly CatalogForeignKey[]
 }
 
 /**
- * True if the caller sees both ends of the key unmasked, their types are equal, and the target is its table's primary
- * key.
+ * True if the caller sees the columns at both ends of the key, their types are equal, and the target columns are the
+ * primary key of their table, which the caller sees unmasked.
  */
 function isSound(key: CatalogForeignKey, tables: ReadonlyMap<string, TableWithKeyTypes>): boolean {
   const target = tables.get(key.target);

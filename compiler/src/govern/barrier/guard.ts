@@ -207,9 +207,9 @@ class GuardPass {
   }
 
   /**
-   * Guards each part that can fail with a test that all rows reaching the condition are shown. Other parts stay bare,
-   * so that an operand of OR can still use its index. Their value for a hidden row does not matter, since the scan's
-   * row filter removes that row.
+   * Wraps each part that can fail in a guard, which tests that all rows reaching the condition are shown. Other parts
+   * stay bare, so that an operand of OR can still use its index. Their value for a hidden row does not matter, since
+   * the scan's row filter removes that row.
    */
   #parts(condition: Expr, when: Expr): Expr {
     if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);

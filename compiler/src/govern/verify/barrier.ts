@@ -93,7 +93,7 @@ class BarrierCheck {
   readonly #root: Query;
   readonly #literals: ProofLiterals;
   readonly #behind = new Map<SourceId, FromItemSource>();
-  /** Null for a recursive table, whose rows are computed before anything reads them. */
+  /** The query of each common table, by its id; null for a recursive one, whose rows count as computed beforehand. */
   readonly #tables = new Map<number, Query | null>();
   readonly #spans = new Map<Query, QueryRange>();
   /** The number of the query whose FROM contains an item. */

@@ -15,10 +15,10 @@ import { type CountedScan, countedScans } from '../scan-access.js';
 import { verifyCounted } from './barrier.js';
 
 /**
- * The final check of rows that may only be aggregated: the block that scans them is grouped and fenced, drops groups
- * that are too small, and tests for each aggregate how many such rows it covers.
+ * Verifies every block that scans rows that may only be aggregated: it must be grouped, have an OFFSET as an
+ * optimization fence, drop groups that are too small, and test for each aggregate how many of these rows it covers.
  *
- * @throws InternalError, which no caller's query can cause
+ * @throws InternalError if not, which would be a bug of the compiler
  */
 export function verifyMinima(root: Query, slots: readonly Slot[]): void {
   const blocks = allQueries(root);

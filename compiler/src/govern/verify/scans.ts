@@ -205,7 +205,7 @@ class ScanCheck {
     };
   }
 
-  // -------------------------------------------------------------- stores of facets
+  // -------------------------------------------------------------- facet stores
 
   #store(declared: Relation): void {
     const { relation, minimum } = this.#scan;

@@ -68,7 +68,7 @@ export function quotaName({ name, unit, bucket, per, role, each, whose }: QuotaV
   return `${name}: ${UNITS[unit]}${of} per ${per}, ${owners}`;
 }
 
-/** Formats an amount in the unit of a limit. */
+/** Formats an amount given in a quota's unit: milliseconds as seconds, large numbers of bytes as MiB. */
 export function amountText(unit: QuotaView['unit'], amount: number): string {
   if (unit === 'bytes' && amount >= 1_048_576) return `${formatCount(Math.round(amount / 1_048_576))} MiB`;
   if (unit === 'ms') return `${formatCount(Math.round(amount / 1_000))} s`;

@@ -29,7 +29,7 @@ interface PdfTextItem {
   readonly hasEOL?: boolean;
 }
 
-/** Options that prevent running code from the document and using fonts installed on the machine. */
+/** Options that stop the library from running code in the document, using installed fonts, and logging warnings. */
 const OPTIONS = { isEvalSupported: false, useSystemFonts: false, disableFontFace: true, verbosity: 0 };
 
 class TooLong extends Error {}

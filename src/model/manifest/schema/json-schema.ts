@@ -18,7 +18,7 @@ export const NAME_RULE = {
     'A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.',
 } as const;
 
-/** Schema of names in the semantic model. Queries quote such names as in SQL. */
+/** Schema of names in the semantic model. Queries quote such a name where SQL requires it. */
 export const MODEL_RULE = {
   type: 'string',
   pattern: MODEL_NAME_PATTERN,

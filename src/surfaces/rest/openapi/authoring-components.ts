@@ -246,7 +246,8 @@ const PUBLISHED = {
     object({ request_id: REQUEST_ID, kind: oneOf('version'), version: VERSION_SUMMARY }),
     object({ request_id: REQUEST_ID, kind: oneOf('draft'), draft: DRAFT }),
   ],
-  description: 'A version with its `objects`, `changes` and `access`, or a draft with its `text`.',
+  description:
+    'A version or a draft. Members not declared here: a version’s `objects`, `changes` and `access`, a draft’s `text`.',
 } as const;
 
 export const PUBLISHING: readonly (readonly [string, JsonShape])[] = [
