@@ -106,7 +106,7 @@ const REFUSED: readonly (readonly [string, string, RegExp])[] = [
   [
     'a member of another cube',
     '- { group: g, row_level: { filters: [{ member: client.area, operator: set }] } }',
-    /no dimension/,
+    /not a dimension/,
   ],
   [
     'a hidden dimension',

@@ -139,7 +139,7 @@ function messageOf(error: ErrorObject, found: readonly ErrorObject[], path: read
       return malformed(`${place} must be ${choiceOf(params['allowedValues'])}`);
     case 'pattern':
       return malformed(
-        `${place} is ${parentSchema['title'] === undefined ? 'not of its form' : `no ${parentSchema['title']}`}`,
+        `${place} is not ${parentSchema['title'] === undefined ? 'of its form' : `a ${parentSchema['title']}`}`,
       );
     default:
       return malformed(`${place} must be ${expectedTypes(found)}`);
