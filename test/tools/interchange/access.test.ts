@@ -111,7 +111,7 @@ const REFUSED: readonly (readonly [string, string, RegExp])[] = [
   [
     'a hidden dimension',
     '- { group: g, row_level: { filters: [{ member: pieces, operator: set }] } }',
-    /no column here/,
+    /not a column here/,
   ],
   [
     'only a measure, without its columns',
