@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestCall } from '../../ask/index.js';
 import { admitCall, refuseCall } from '../../ask/request/calls-without-data.js';
-import { ambiguityOf, requirePlain } from '../rest/bodies/json.js';
+import { ambiguityOf, requireExactNumbers, requirePlain } from '../rest/bodies/json.js';
 import { LOCAL_HOSTS } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
 import { MCP_METADATA_OPERATION, MCP_OPERATION } from '../rest/openapi/service-operations.js';
@@ -146,13 +146,16 @@ async function enter(
   return call;
 }
 
-/** Returns a message's fault, such as a duplicate key; null if it has none or is not JSON, which MCP reports itself. */
+/**
+ * Returns a message's fault, such as a duplicate key; null if it has none or is not JSON, which MCP reports itself. A
+ * batch may contain no number that JSON parsers would round: `rawArguments` only reads the arguments of one message.
+ */
 function faultIn(body: unknown): QueryError | null {
   if (!(body instanceof Buffer)) return null;
   const text = body.toString('utf8');
   try {
     requirePlain(text);
-    JSON.parse(text);
+    if (Array.isArray(JSON.parse(text))) requireExactNumbers(text);
   } catch (error) {
     return error instanceof QueryError ? error : null;
   }

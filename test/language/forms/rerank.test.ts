@@ -404,9 +404,9 @@ t.test('an answer that is none refuses the question, and the server is not quote
     [
       'a score in words',
       (a, r) => json(r, { results: list(a).map((o) => ({ ...o, relevance_score: '1' })) }),
-      /no number/,
+      /not a number/,
     ],
-    ['no score', (a, r) => json(r, { results: list(a).map(({ index }) => ({ index })) }), /no number/],
+    ['no score', (a, r) => json(r, { results: list(a).map(({ index }) => ({ index })) }), /not a number/],
     [
       'endless',
       (a, r) =>
@@ -415,7 +415,7 @@ t.test('an answer that is none refuses the question, and the server is not quote
           .end(
             JSON.stringify({ results: list(a) }).replace('"relevance_score":0.5', '"relevance_score":1e999'),
           ),
-      /no number/,
+      /not a number/,
     ],
     ['a failing server', (_, r) => json(r, { error: 'secret detail' }, 500), /answered 500/],
     ['a refusal', (_, r) => json(r, { message: 'secret detail' }, 401), /answered 401/],

@@ -140,7 +140,7 @@ export function mayRound(json: string): boolean {
  *
  * @throws QueryError E0511, with position and JSON pointer
  */
-function requireExactNumbers(json: string): void {
+export function requireExactNumbers(json: string): void {
   for (let found = longNumberFrom(json, 0); found !== null; found = longNumberFrom(json, found.end)) {
     const { start, end } = found;
     if (!isExact(json.slice(start, end)))
