@@ -54,8 +54,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'the outcome of a cancelled question is not recorded',
     file: 'src/ask/routes/fast-question.ts',
-    from: "this.#request.ended({\n      outcome: cancelled ? 'cancelled' : 'error',",
-    to: "if (!cancelled) this.#request.ended({\n      outcome: 'error',",
+    from: "this.#request.failed({\n      outcome: cancelled ? 'cancelled' : 'error',",
+    to: "if (!cancelled) this.#request.failed({\n      outcome: 'error',",
   },
   {
     name: 'an outcome is recorded twice',
