@@ -64,10 +64,18 @@ export function writeDurably(path: string, data: Uint8Array, mode: number): void
   renameSync(making, path);
 }
 
-/** Like `writeDurably`, without blocking the event loop. */
-export async function writeDurablyAsync(path: string, data: Uint8Array, mode: number): Promise<void> {
+/** Like `writeDurably`, without blocking the event loop. @param prepare called with the new file before it is filled */
+export async function writeDurablyAsync(
+  path: string,
+  data: Uint8Array,
+  mode: number,
+  prepare: (handle: FileHandle) => Promise<void> = async () => undefined,
+): Promise<void> {
   const making = `${path}.new`;
-  await createFile(making, mode, async (handle) => handle.writeFile(data));
+  await createFile(making, mode, async (handle) => {
+    await prepare(handle);
+    await handle.writeFile(data);
+  });
   await rename(making, path);
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { lchown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { lchown, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createFile, syncDirectoryAsync } from './disk.js';
+import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
 import type { AuditEntry } from './record.js';
 import type { ReadingQueue } from './store.js';
 
@@ -38,11 +38,9 @@ export async function announceRead(dir: string, reading: AuditReadEvent): Promis
   const isForeign = process.getuid?.() === 0 && uid !== 0;
   await mkdir(place, { recursive: true, mode: 0o700 });
   if (isForeign) await lchown(place, uid, gid);
-  await createFile(`${file}.new`, 0o600, async (handle) => {
+  await writeDurablyAsync(file, Buffer.from(JSON.stringify(reading)), 0o600, async (handle) => {
     if (isForeign) await handle.chown(uid, gid);
-    await handle.writeFile(JSON.stringify(reading));
   });
-  await rename(`${file}.new`, file);
   await syncDirectoryAsync(place);
 }
 

@@ -20,6 +20,8 @@ interface DeclaredCursor extends Omit<Declaration, 'name'> {
   readonly statement: WireStatement;
   readonly parameterFormats: readonly FormatCode[];
   readonly parameters: readonly (Uint8Array | null)[];
+  /** Total size of `parameters` in bytes. */
+  readonly bytes: number;
   readonly text: string;
   readonly declaredAt: number;
   /** True until the transaction block that declared the cursor ends. */
@@ -93,14 +95,16 @@ export class Cursors {
     if (this.#byName.has(name) || this.#protocol.portal(name) !== undefined)
       throw error('42P03', `cursor "${name}" already exists`);
     if (this.#byName.size >= MAX_CURSORS) throw error('53400', `too many cursors: at most ${MAX_CURSORS}`);
-    const all = [...this.#byName.values()].map((cursor) => cursor.parameters);
-    if (bytesOf([...all, parameters].flat()) > MAX_BOUND_BYTES)
+    const bytes = parameters.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
+    const others = [...this.#byName.values()].reduce((sum, cursor) => sum + cursor.bytes, 0);
+    if (others + bytes > MAX_BOUND_BYTES)
       throw error('53400', `values of cursors are too large: at most ${MAX_BOUND_BYTES} bytes together`);
     const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
     const cursor = {
       statement,
       parameterFormats,
       parameters: copies,
+      bytes,
       ...how,
       inBlock,
       depth,
@@ -253,10 +257,6 @@ export class Cursors {
     if (cursor === undefined) throw error('34000', `cursor "${name}" does not exist`);
     return cursor;
   }
-}
-
-function bytesOf(values: readonly (Uint8Array | null)[]): number {
-  return values.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
 }
 
 export function rowsOf({ tag }: FetchResult): number {

@@ -60,7 +60,7 @@ function restingOn(files: readonly string[]): ReadonlySet<string> {
 
 const pathOf = ({ file }: Mutant): string => join('govern', `${file}.js`);
 
-/** How often the mutant's text stands in its file: it can be made if that is once. */
+/** Number of occurrences of the mutant's text in its file. A mutant can be made if there is exactly one. */
 export const placesOf = (mutant: Mutant): number =>
   (SOURCES.get(pathOf(mutant)) ?? '').split(mutant.from).length - 1;
 

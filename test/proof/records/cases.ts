@@ -358,7 +358,7 @@ const requests: readonly Case[] = REQUESTS.map(({ gets, who = ANN, path, objects
   ...(objects !== undefined && { objects }),
 }));
 
-/** What is not text and no request alone. */
+/** A query, for the surfaces that take one. */
 const ORDER = 'select id, note from "order" where id = 1';
 
 const USES_OF_A_TOKEN: Readonly<Record<string, (world: World, token: string) => Promise<Failure | null>>> = {
