@@ -6,7 +6,7 @@ import type { Quota, QuotaUnit } from './quotas.js';
 export interface Charge {
   readonly key: string;
   readonly windowMs: number;
-  /** The amount; 0 only queries the count, and starts a window if none is current. */
+  /** The amount; 0 only queries the count. */
   readonly amount: number;
 }
 
@@ -43,7 +43,7 @@ interface QuotaWindow {
   used: number;
 }
 
-/** Sums of charges by key in fixed windows. A window begins with the first charge or query of its key. */
+/** Sums of charges by key in fixed windows. A window begins with the first charge of its key. */
 export class QuotaBook {
   readonly #now: () => number;
   readonly #maxKeys: number;
@@ -62,6 +62,7 @@ export class QuotaBook {
     const counted = windows.has(own) || windows.size < this.#maxKeys ? own : SURPLUS;
     let window = windows.get(counted);
     if (window === undefined || window.endsAt <= now) {
+      if (amount === 0) return { used: 0, endsInMs: windowMs };
       window = { endsAt: now + windowMs, used: 0 };
       windows.delete(counted);
       windows.set(counted, window);

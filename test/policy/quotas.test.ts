@@ -103,6 +103,20 @@ t.test('what is spent refuses the next, until the window ends', async (t) => {
   t.match(quotas.take(both), { ok: false, quota: both[0], waitMs: 59_000 });
 });
 
+t.test('a window begins with the first request, not when an operator looks at it', async (t) => {
+  const clock = { ms: 5 };
+  const quotas = createQuotas(new QuotaBook(() => clock.ms));
+  const both = [quota('requests', 1), quota('rows', 100)];
+  const endsInMs = async () => (await quotas.state(both)).map((count) => count.endsInMs);
+  t.same(await endsInMs(), [MINUTE, MINUTE]);
+  clock.ms += 50_000;
+  t.same(await endsInMs(), [MINUTE, MINUTE]);
+  t.same(quotas.take(both), { ok: true });
+  clock.ms += 20_000;
+  t.same(await endsInMs(), [40_000, MINUTE], 'no row is counted yet');
+  t.match(quotas.take(both), { ok: false, waitMs: 40_000 });
+});
+
 t.test('beyond so many counts all others share one', async (t) => {
   const book = new QuotaBook(() => 0, 2);
   const add = (key: string) => book.add({ key, windowMs: MINUTE, amount: 1 }).used;

@@ -42,10 +42,14 @@ return {granted, ms}`;
 const ADD = `
 local found = {}
 for i, key in ipairs(KEYS) do
-  found[2 * i - 1] = tostring(redis.call('INCRBY', key, ARGV[2 * i]))
+  local window, amount = ARGV[2 * i - 1], ARGV[2 * i]
+  if amount ~= '0' then
+    redis.call('INCRBY', key, amount)
+    if redis.call('PTTL', key) < 0 then redis.call('PEXPIRE', key, window) end
+  end
   local ms = redis.call('PTTL', key)
-  if ms < 0 then redis.call('PEXPIRE', key, ARGV[2 * i - 1]) ms = tonumber(ARGV[2 * i - 1]) end
-  found[2 * i] = tostring(ms)
+  found[2 * i - 1] = redis.call('GET', key) or '0'
+  found[2 * i] = ms < 0 and window or tostring(ms)
 end
 return found`;
 
