@@ -11,7 +11,7 @@ export async function openEngine(
   surroundings: Partial<EngineSurroundings> = {},
 ): Promise<OpenedEngine> {
   const ignored = (): void => undefined;
-  const heard = {
+  const withDefaults = {
     onUpstreamError: ignored,
     onReach: ignored,
     onStandby: ignored,
@@ -21,6 +21,8 @@ export async function openEngine(
     ...surroundings,
   };
   const opened =
-    config.kind === 'pglite' ? await openPglite(config, heard) : await openPostgres(config, heard);
+    config.kind === 'pglite'
+      ? await openPglite(config, withDefaults)
+      : await openPostgres(config, withDefaults);
   return opened.engine;
 }

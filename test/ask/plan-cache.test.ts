@@ -46,7 +46,7 @@ t.test('the weight of kept plans is what V8 holds of them', async (t) => {
         const text = question(n);
         const shaped = shapeOf(text);
         const compiled = compileTemplate(text, shaped, CATALOG, access);
-        cache.keep('rights', text, shaped, compiled);
+        cache.add('rights', text, shaped, compiled);
         emit(compiled.plan);
         rowShapeOf(compiled.plan);
       }

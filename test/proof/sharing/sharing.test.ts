@@ -129,9 +129,9 @@ const FORGETFUL: Readonly<Record<string, { readonly acts: number; readonly forge
   'no outcome is recorded': {
     acts: 400,
     forget: () => {
-      const { answered } = PermittedRequest.prototype;
-      PermittedRequest.prototype.answered = () => undefined;
-      return () => (PermittedRequest.prototype.answered = answered);
+      const { recordAnswer: answered } = PermittedRequest.prototype;
+      PermittedRequest.prototype.recordAnswer = () => undefined;
+      return () => (PermittedRequest.prototype.recordAnswer = answered);
     },
   },
 };

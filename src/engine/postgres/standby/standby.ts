@@ -40,9 +40,9 @@ export class Standby {
   }
 
   /** Records a position that the standby has reported. */
-  moved(position: ServerPosition): void {
+  setPosition(position: ServerPosition): void {
     this.#replayed = position;
-    this.#fault = this.#judge(position.origin);
+    this.#fault = this.#faultOf(position.origin);
     this.server.pool.retry();
   }
 
@@ -58,7 +58,7 @@ export class Standby {
       throw new Error('the session is not with the standby whose position is known');
   }
 
-  lost(fault: StandbyFault): void {
+  setFault(fault: StandbyFault): void {
     this.#replayed = null;
     this.#fault = fault;
   }
@@ -97,7 +97,7 @@ export class Standby {
    * Returns the reason not to use the standby; null if it may be used. A standby that is not in use is used again only
    * when its age is within half the limit, so that it does not alternate at the limit.
    */
-  #judge(origin: LogOrigin): StandbyFault | null {
+  #faultOf(origin: LogOrigin): StandbyFault | null {
     if (this.#history.isEmpty) return 'the primary does not tell its position';
     if (!this.#history.isOf(origin))
       return this.#history.isOfSystem(origin)
