@@ -65,7 +65,7 @@ export class Approvals {
   }
 
   /** Returns the approvals in force for this chain, purpose and task. If two cover a grant, the later end applies. */
-  of(
+  inForce(
     { chain }: Pick<IdentityClaims, 'chain'>,
     purpose: string | null,
     task: string | null,
@@ -86,7 +86,7 @@ export class Approvals {
 }
 
 /** The lookup of the approvals for a request. */
-export type ApprovalCheck = Pick<Approvals, 'of'>;
+export type ApprovalCheck = Pick<Approvals, 'inForce'>;
 
 /** The approvals for running queries. */
-export type FollowedApprovals = Pick<Approvals, 'of' | 'follow'>;
+export type FollowedApprovals = Pick<Approvals, 'inForce' | 'follow'>;

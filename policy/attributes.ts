@@ -153,10 +153,10 @@ export class AttributeTypes {
 
   /** Finds a filter that compares the attribute with another type; number types count as one. Null if there is none. */
   otherThan(attribute: string, type: TypeName): TypeMismatch | null {
-    const alike = (other: TypeName): boolean => other === type || (isNumber(other) && isNumber(type));
+    const isSameType = (other: TypeName): boolean => other === type || (isNumber(other) && isNumber(type));
     for (const [other, relationByRole] of this.#compared.get(attribute) ?? []) {
       const [relation] = relationByRole.values();
-      if (!alike(other) && relation !== undefined) return { relation, type: other };
+      if (!isSameType(other) && relation !== undefined) return { relation, type: other };
     }
     return null;
   }
@@ -164,7 +164,7 @@ export class AttributeTypes {
   /** Finds a filter of `roles` that compares the attribute with a type that `value` cannot have, or returns null. */
   mismatch(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): TypeMismatch | null {
     for (const [type, relationByRole] of this.#compared.get(attribute) ?? []) {
-      if (fits(value, type)) continue;
+      if (canHaveType(value, type)) continue;
       const role =
         roles.size < relationByRole.size
           ? [...roles].find((r) => relationByRole.has(r))
@@ -186,7 +186,7 @@ export class AttributeTypes {
  * True if `value` can be a value of `type`. A number does not fit string types: `007` and `1.10` lose their zeros as
  * numbers, so they must be quoted.
  */
-function fits(value: AttributeScalar, type: TypeName): boolean {
+function canHaveType(value: AttributeScalar, type: TypeName): boolean {
   if (typeof value === 'boolean') return type === 'bool';
   if (typeof value === 'number' && !isNumber(type)) return false;
   return couldBe(String(value), type);

@@ -143,12 +143,12 @@ function* checkAttributesInSteps(
     const ceiling = subjects.get(name)?.ceiling ?? new Set();
     for (const [attribute, value] of Object.entries(attributes))
       for (const scalar of attributeScalars(value) ?? []) {
-        const misfit = types.mismatch(ceiling, attribute, scalar);
-        if (misfit !== null)
+        const mismatch = types.mismatch(ceiling, attribute, scalar);
+        if (mismatch !== null)
           problems.add(
             'attribute',
             ['subjects', name, 'attributes', attribute],
-            mismatchFault(attribute, scalar, misfit),
+            mismatchFault(attribute, scalar, mismatch),
           );
       }
     if (++checked % SUBJECTS_PER_STEP === 0) yield;

@@ -71,7 +71,7 @@ export function reasonsFor(
   snapshot: PolicySnapshot,
   catalog: Catalog,
 ): Reasons {
-  const claimed = [...new Set(identity.aclRoles)].sort();
+  const claimedRoles = [...new Set(identity.aclRoles)].sort();
   const chain = subjectsOf(identity, snapshot).map((policy, i) => ({
     name: identity.chain[i] ?? '',
     ...policy,
@@ -103,14 +103,14 @@ export function reasonsFor(
       return [{ rule: `roles.${role}.deny[${i}]`, role, columns: rule.columns ?? null, held_by }];
     });
   return Object.freeze({
-    roles: claimed.map((role) => ({
+    roles: claimedRoles.map((role) => ({
       role,
       counts: access.dataRoles.has(role),
       declared: snapshot.roles.has(role),
       beyond: chain.filter((s) => !s.ceiling.has(role)).map((s) => s.name),
     })),
-    grants: claimed.flatMap(grantsOf),
-    denials: claimed.flatMap(denialsOf),
+    grants: claimedRoles.flatMap(grantsOf),
+    denials: claimedRoles.flatMap(denialsOf),
   });
 }
 

@@ -19,8 +19,8 @@ export interface SessionRights {
 }
 
 /**
- * Returns the rights of `identity` while the conditions `metConditions` hold, with the attributes that filters use. A
- * conditional grant belongs to a separate role name (`roleIn`).
+ * Returns the rights of `identity` under the grant conditions that hold (`metConditions`), with the attributes that
+ * filters use. A conditional grant belongs to a separate role name (`roleIn`).
  */
 export function sessionRights(
   identity: IdentityClaims,

@@ -86,10 +86,10 @@ function intersect(mapped: SubjectPolicy, entry: SubjectPolicy, snapshot: Policy
 function intersectAttributes(mapped: Attributes, entry: Attributes): Attributes {
   return new Map(
     [...entry].flatMap(([name, value]) => {
-      const mine = mapped.get(name);
-      if (mine === undefined) return [];
-      if (value === 'any') return [[name, mine] as const];
-      return [[name, mine === 'any' ? value : mine.filter((v) => value.includes(v))] as const];
+      const mappedValue = mapped.get(name);
+      if (mappedValue === undefined) return [];
+      if (value === 'any') return [[name, mappedValue] as const];
+      return [[name, mappedValue === 'any' ? value : mappedValue.filter((v) => value.includes(v))] as const];
     }),
   );
 }

@@ -128,11 +128,13 @@ function compileRule(
       message: 'it holds no claim, or a brace that closes none',
       hint: 'write the claim between braces: user:{sub}',
     });
-  const mappings = Object.entries(roles?.map ?? {}).map(([value, to]) => [value, asList(to)] as const);
-  for (const [value, to] of mappings) names.roles(to, [...path, 'roles', 'map', value]);
+  const mappings = Object.entries(roles?.map ?? {}).map(
+    ([value, targets]) => [value, asList(targets)] as const,
+  );
+  for (const [value, targets] of mappings) names.roles(targets, [...path, 'roles', 'map', value]);
   const ceiling = names.ceiling(document.ceiling, [...path, 'ceiling']);
-  for (const [value, to] of mappings)
-    for (const role of to)
+  for (const [value, targets] of mappings)
+    for (const role of targets)
       if (!ceiling.has(role))
         problems.add('exchange', [...path, 'roles', 'map', value], {
           message: `role \`${role}\` is not below the ceiling of the rule`,
@@ -191,9 +193,9 @@ function checkSources(
           'an attribute is text, a number, true or false, a list of these, `{any: true}`, or `{claim: …}`, with `among` or without',
       });
     for (const value of fixed ?? []) {
-      const misfit = types.mismatch(ceiling, attribute, value);
-      if (misfit !== null)
-        problems.add('exchange', [...path, attribute], mismatchFault(attribute, value, misfit));
+      const mismatch = types.mismatch(ceiling, attribute, value);
+      if (mismatch !== null)
+        problems.add('exchange', [...path, attribute], mismatchFault(attribute, value, mismatch));
     }
   }
 }

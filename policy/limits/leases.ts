@@ -77,8 +77,8 @@ export class LeaseBook {
     const window = this.#windowOf(windowKey);
     if (windowKey === SURPLUS) return this.#grant(window, holder, 1);
     if (window.granted >= this.perWindow) await this.#reclaimAll(window, key, holder);
-    const left = this.perWindow - window.granted;
-    return this.#grant(window, holder, Math.ceil(left / (2 * this.#options.holders)));
+    const remaining = this.perWindow - window.granted;
+    return this.#grant(window, holder, Math.ceil(remaining / (2 * this.#options.holders)));
   }
 
   #grant(window: LeaseWindow, holder: number, portion: number): Lease {
@@ -169,8 +169,8 @@ export class LeasedCounter {
   #resultFromLease(key: string): LimitResult | null {
     if (this.takeIfLeft(key)) return ALLOWED;
     const lease = this.#leases.get(key);
-    const left = lease?.arrivedEmpty === true ? lease.endsAt - this.#now() : 0;
-    return left > 0 ? refusal(left) : null;
+    const remainingMs = lease?.arrivedEmpty === true ? lease.endsAt - this.#now() : 0;
+    return remainingMs > 0 ? refusal(remainingMs) : null;
   }
 
   #wait(key: string, waiter: LeaseWaiter): void {

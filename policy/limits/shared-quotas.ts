@@ -17,7 +17,7 @@ interface SharedCount {
   endsAt: number;
   /** The last reported count, and its increase since the report before. */
   reported: number;
-  step: number;
+  increase: number;
   /** True once little of the quota is left, until the window ends. */
   isNearEnd: boolean;
   /** The time of the last report. */
@@ -30,7 +30,7 @@ const INITIAL_COUNT: Omit<SharedCount, 'windowMs'> = {
   used: 0,
   endsAt: 0,
   reported: 0,
-  step: 0,
+  increase: 0,
   isNearEnd: false,
   asOf: Number.NEGATIVE_INFINITY,
   unsent: 0,
@@ -83,8 +83,8 @@ export class SharedQuotas implements Quotas {
   }
 
   async state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]> {
-    const began = this.#now();
-    if (!this.#isFresh(quotas, began)) await this.#refresh(quotas, began);
+    const startedAt = this.#now();
+    if (!this.#isFresh(quotas, startedAt)) await this.#refresh(quotas, startedAt);
     const now = this.#now();
     return quotas.map((quota) => this.#stateOf(quota, now));
   }
@@ -128,25 +128,25 @@ export class SharedQuotas implements Quotas {
   }
 
   /**
-   * True if no count needs a refresh. Near the end of a quota, its count must have been reported after `began`, the
-   * time of the request.
+   * True if no count needs a refresh. Near the end of a quota, its count must have been reported after `startedAt`,
+   * the time of the request.
    */
-  #isFresh(quotas: readonly Quota[], began: number): boolean {
+  #isFresh(quotas: readonly Quota[], startedAt: number): boolean {
     const now = this.#now();
     if (now - this.#failedAt < BACKOFF_MS) return true; // unreachable: do not wait
     return quotas.every((quota) => {
       const { count } = this.#countOf(quota);
       if (count.endsAt <= now || now - count.asOf >= FRESH_MS) return false;
-      const left = quota.limit - this.#usedOf(count, now);
+      const remaining = quota.limit - this.#usedOf(count, now);
       const { part, amount, reports } = NEAR_END;
-      count.isNearEnd ||= left <= Math.max(part * quota.limit, amount, reports * count.step);
-      return !count.isNearEnd || left <= 0 || count.asOf > began;
+      count.isNearEnd ||= remaining <= Math.max(part * quota.limit, amount, reports * count.increase);
+      return !count.isNearEnd || remaining <= 0 || count.asOf > startedAt;
     });
   }
 
   /** Refreshes the counts of `quotas` until they are fresh or unreachable, at most `MAX_REFRESHES` times. */
-  async #refresh(quotas: readonly Quota[], began: number): Promise<void> {
-    for (let tries = 0; tries < MAX_REFRESHES && !this.#isFresh(quotas, began); tries++) {
+  async #refresh(quotas: readonly Quota[], startedAt: number): Promise<void> {
+    for (let tries = 0; tries < MAX_REFRESHES && !this.#isFresh(quotas, startedAt); tries++) {
       for (const quota of quotas) this.#due.add(this.#countOf(quota).key);
       await (this.#sending ?? this.#startSending());
     }
@@ -201,7 +201,7 @@ export class SharedQuotas implements Quotas {
   #update(count: SharedCount, report: QuotaCount | undefined, now: number): void {
     if (report === undefined) return;
     if (report.used < count.reported) count.isNearEnd = false; // a new window
-    count.step = Math.max(0, report.used - count.reported);
+    count.increase = Math.max(0, report.used - count.reported);
     count.reported = report.used;
     count.used = report.used;
     count.endsAt = now + report.endsInMs;

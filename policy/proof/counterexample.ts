@@ -183,10 +183,10 @@ function attributesOf(
 ): ReadonlyMap<string, AttributeValues> | null {
   const attributes = new Map<string, AttributeValues>();
   for (const name of encoder.attributes) {
-    const has = (property: string): boolean => isTrue(model, `${encoder.caller} ${property} ${name}`);
-    if (has('missing')) continue;
-    if (has('any')) attributes.set(name, 'any');
-    else if (has('empty')) attributes.set(name, []);
+    const hasProperty = (property: string): boolean => isTrue(model, `${encoder.caller} ${property} ${name}`);
+    if (hasProperty('missing')) continue;
+    if (hasProperty('any')) attributes.set(name, 'any');
+    else if (hasProperty('empty')) attributes.set(name, []);
     else {
       const values = valuesOf(
         name,

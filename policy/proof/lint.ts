@@ -7,7 +7,6 @@ import { Encoder } from './values.js';
 import type { ProvenPolicy } from './views.js';
 
 /** A rule of a policy that has no effect, or a column that no role sees. */
-
 export interface PolicyFinding {
   readonly code: 'dead_grant' | 'empty_filter' | 'dead_deny' | 'unseen_column' | 'unused_mask';
   /** Path of the rule in the policy file. */

@@ -1,7 +1,6 @@
 import type { TypeName } from 'osl-compiler';
 
 /** Least and greatest values of types without infinity and NaN; a time is in microseconds since midnight. */
-
 const RANGES: Readonly<Partial<Record<TypeName, { readonly min: string; readonly max: string }>>> = {
   int2: { min: '-32768', max: '32767' },
   int4: { min: '-2147483648', max: '2147483647' },

@@ -268,11 +268,11 @@ function* wider(view: View, otherView: View, role: string, than: string): Genera
   }
   for (const [key, formula] of view.versions) {
     const labels = unmaskedLabels(key);
-    const covering = [...otherView.versions].filter(([theirs]) => {
+    const coveringVersions = [...otherView.versions].filter(([theirs]) => {
       const unmasked = unmaskedLabels(theirs);
       return labels.every((label) => unmasked.includes(label));
     });
-    const theirs = or(...covering.map(([, shown]) => shown));
+    const theirs = or(...coveringVersions.map(([, shown]) => shown));
     yield part(formula, theirs, UNOBSERVABLE, `sees passages of ${name} in which less is redacted`);
   }
   yield part(view.decoded, otherView.decoded, UNOBSERVABLE, `may send passages of ${name} to a model`);

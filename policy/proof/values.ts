@@ -126,8 +126,8 @@ export class Encoder {
   /** Returns a formula that is true if the row passes the filter: never if the caller lacks an attribute in it. */
   accepts(filter: Expr | null): Formula {
     if (filter === null) return TRUE;
-    const has = [...attributesOf(filter)].map((name) => not(this.attribute(name, 'missing')));
-    return and(...has, this.truth(filter).isTrue);
+    const hasAttributes = [...attributesOf(filter)].map((name) => not(this.attribute(name, 'missing')));
+    return and(...hasAttributes, this.truth(filter).isTrue);
   }
 
   /** Returns a variable that is true if the caller's attribute has this property. */
@@ -616,12 +616,12 @@ function lessValue(a: Value, b: Value): Formula | null {
   if (a.kind === 'text' && b.kind === 'text')
     return a.isBytewise || b.isBytewise ? textLess(a.value, b.value) : null;
   if (a.kind !== 'ordered' || b.kind !== 'ordered') return null;
-  if (isOrdinary(a) && isOrdinary(b)) return less(a.value, b.value);
+  if (isAlwaysFinite(a) && isAlwaysFinite(b)) return less(a.value, b.value);
   return or(less(a.rank, b.rank), and(equal(a.rank, FINITE), equal(b.rank, FINITE), less(a.value, b.value)));
 }
 
 /** True if the value is finite in every row. */
-function isOrdinary({ rank }: OrderedValue): boolean {
+function isAlwaysFinite({ rank }: OrderedValue): boolean {
   return rank.kind === 'number' && rank.text === '0';
 }
 

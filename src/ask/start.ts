@@ -49,7 +49,7 @@ type AskPartName =
   | 'words';
 
 /** Query services, except engines, content and authentication. */
-export interface AskingParts extends Pick<AnswerParts, AskPartName> {
+export interface AskServices extends Pick<AnswerParts, AskPartName> {
   readonly subscriptions: Subscriptions;
   readonly refusals: RefusalThrottle;
   readonly probes: Probes;
@@ -59,7 +59,7 @@ export interface AskingParts extends Pick<AnswerParts, AskPartName> {
 export async function startAsk(
   { tenant, audit, log, revoked, approvals, memory, maskSecret, marksDir, follow }: AskFoundation,
   { caps, resultCache, planCacheBytes, exactUpTo, probeWindowMs: windowMs, subscriptions }: AskSettings,
-): Promise<{ readonly asking: AskingParts; close(): Promise<void> }> {
+): Promise<{ readonly services: AskServices; close(): Promise<void> }> {
   const marks = await startMarks(marksDir, tenant, audit, log);
   const parsing = createParsing({ log });
   const answers = new AnswerCache(resultCache, memory);
@@ -71,7 +71,7 @@ export async function startAsk(
     // The keys of cached answers contain the versions, so clearing only frees memory.
     answers.clear();
   });
-  const asking = {
+  const services = {
     marks,
     parsing,
     answers,
@@ -90,5 +90,5 @@ export async function startAsk(
     probes.settle();
     await parsing.close();
   };
-  return { asking, close };
+  return { services, close };
 }

@@ -101,10 +101,10 @@ export class AnswerMemory {
   }
 
   giveBack(party: FairShareParty, bytes: number): void {
-    const left = this.#heldBy(party) - bytes;
-    if (left < 0) throw new InternalError('more memory was given back than was taken');
+    const remaining = this.#heldBy(party) - bytes;
+    if (remaining < 0) throw new InternalError('more memory was given back than was taken');
     this.#held -= bytes;
-    if (left > 0) this.#byParty.set(party, left);
+    if (remaining > 0) this.#byParty.set(party, remaining);
     else this.#byParty.delete(party);
     this.#serve();
   }

@@ -1,5 +1,5 @@
 import { unboundedMemory } from './answer-memory.js';
-import type { EngineSurroundings, OpenedEngine } from './engine.js';
+import type { EngineContext, OpenedEngine } from './engine.js';
 import { openPglite, type PgliteConfig } from './pglite/engine.js';
 import { openPostgres, type PostgresConfig } from './postgres/engine.js';
 
@@ -8,7 +8,7 @@ export type EngineConfig = PgliteConfig | PostgresConfig;
 /** Opens the engine of a connector. If that fails, throws an Error whose message is for the operator. */
 export async function openEngine(
   config: EngineConfig,
-  surroundings: Partial<EngineSurroundings> = {},
+  context: Partial<EngineContext> = {},
 ): Promise<OpenedEngine> {
   const ignored = (): void => undefined;
   const withDefaults = {
@@ -18,7 +18,7 @@ export async function openEngine(
     spool: null,
     serving: null,
     memory: unboundedMemory(),
-    ...surroundings,
+    ...context,
   };
   const opened =
     config.kind === 'pglite'

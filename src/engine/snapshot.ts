@@ -51,7 +51,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
   /** Ends the transaction after its last statement and returns the session. */
   end(): void {
     if (this.#state === 'ended') return;
-    this.#freePlace(); // at once: the client's next transaction may begin before the database has ended this one
+    this.#freePlace(); // now, since the client's next transaction may begin before the database has ended this one
     this.#tail = this.#tail.then(() => this.#finish());
   }
 
@@ -60,12 +60,12 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
       const session = await this.#pin();
       do {
         if (execution.settled) return;
-        const answered = new Promise<void>((resolve) => {
+        const completion = new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
         execution.chosen = this.#chosen;
         execution.start(session, 'alone');
-        await answered;
+        await completion;
         if (this.#chosen !== null) this.#options.standby?.onEnded(this.#chosen.server);
         await session.whenFree();
         await command(session, 'ROLLBACK TO SAVEPOINT osl', IN_TRANSACTION);

@@ -170,9 +170,9 @@ function faultInText(
   return `${sqlstate} at ${JSON.stringify(sql.slice(position - 1, position - 1 + SHOWN_CHARACTERS))}`;
 }
 
-/** SQLSTATE protocol_violation, here for malformed parameter bytes; the connection stays intact. */
+/** SQLSTATE protocol_violation, which malformed parameter bytes cause; the connection stays intact. */
 const MALFORMED = '08P01';
-/** SQLSTATE syntax_error, here for a malformed text search query or JSON path: the statement is already parsed. */
+/** SQLSTATE syntax_error, which a malformed text search query or JSON path causes after the statement was parsed. */
 const NOT_WELL_FORMED = '42601';
 
 /** Returns the error for the caller if one of the caller's values is at fault; otherwise null. */

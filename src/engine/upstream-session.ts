@@ -139,7 +139,8 @@ export class UpstreamSession implements Stream {
     try {
       job.send(this.#out, this.prepared);
     } catch (cause) {
-      // INVARIANT: a job that could not be written whole is not sent at all; what it prepared is unknown.
+      // INVARIANT: a job that was not written completely is not sent at all; the prepared statements are then
+      // unknown.
       this.#out.truncate(before);
       this.destroy();
       job.lost(cause);

@@ -280,7 +280,7 @@ async function openedIn(
   const { observing } = closing.add(openObserving(settings, log));
   const drafting = closing.add(createDrafting({ log }));
   const { epochs } = closing.add(databaseEpochs(() => model().manifest.connectors, reads, log));
-  const { asking } = closing.add(
+  const { services: asking } = closing.add(
     await startAsk(
       {
         tenant,

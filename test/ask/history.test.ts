@@ -37,7 +37,7 @@ function process() {
     wireSessions: () => state.sessions,
   });
   const ask = (us: number, outcome: 'ok' | 'error' | 'cancelled' = 'ok'): void => {
-    const meter = observing.meters.of({
+    const meter = observing.meters.meterFor({
       surface: 'rest',
       form: 'structured',
       decision: 'allow',
@@ -49,7 +49,9 @@ function process() {
     meter.count(outcome);
   };
   const refuse = (): void =>
-    observing.meters.of({ surface: 'wire', form: 'other', decision: 'deny', connector: null }).count('none');
+    observing.meters
+      .meterFor({ surface: 'wire', form: 'other', decision: 'deny', connector: null })
+      .count('none');
   return { observing, state, history, ask, refuse };
 }
 
@@ -180,7 +182,7 @@ t.test('connectors beyond the bound share a line, so that memory is bounded', (t
     const labels = { surface: 'rest', form: 'structured', decision: 'allow', connector: `c${i}` } as const;
     const times = new StageTimes();
     times.set('total', 900);
-    observing.meters.of(labels).add(times);
+    observing.meters.meterFor(labels).add(times);
   }
   history.sample(START);
   const view = historyView([history.read('hour')], 'hour', 'connector', START + 10_000);

@@ -14,7 +14,7 @@ function callerWith(most: Readonly<Record<'requests' | 'rows', number>>): Caller
     name: 'limits.subject[0]',
     bucket: 'query',
     unit,
-    most: most[unit],
+    limit: most[unit],
     per: 'day',
     windowMs: DAY_MS,
     role: null,

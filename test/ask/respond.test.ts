@@ -240,11 +240,14 @@ test('a request that was considered goes on, or is settled, or is another one', 
   const changing = { ...parts, model: () => model };
   const call = callOf();
   const considered = await authorize(changing, call, requestOf());
-  t.equal(considered.isOf(call), true);
-  t.equal(considered.isOf(callOf()), false, 'another request');
-  t.equal(considered.isOf({ ...call, credentials: { kind: 'session', identity: mintIdentity(ANN) } }), false);
+  t.equal(considered.isContinuedBy(call), true);
+  t.equal(considered.isContinuedBy(callOf()), false, 'another request');
+  t.equal(
+    considered.isContinuedBy({ ...call, credentials: { kind: 'session', identity: mintIdentity(ANN) } }),
+    false,
+  );
   model = served.underPolicy(compileSnapshot(document, manifest.catalog, tenant));
-  t.equal(considered.isOf(call), false, 'another policy');
+  t.equal(considered.isContinuedBy(call), false, 'another policy');
   await considered.suspend().finish();
   t.strictSame(await recorded(call), ['probe allow', 'probe ok, 0 rows']);
 });

@@ -77,7 +77,11 @@ test('the query of a grant that was approved stops once the approval has ended',
   const running = new RunningQueries(new RevokedTokens(), approvals);
   const manifest = { catalog: CATALOG };
   const model = { manifest, snapshot };
-  const circumstances = { ...NO_CIRCUMSTANCES, now: Date.now(), approved: approvals.of(ann, null, null) };
+  const circumstances = {
+    ...NO_CIRCUMSTANCES,
+    now: Date.now(),
+    approved: approvals.inForce(ann, null, null),
+  };
   const access = effectiveAccess(ann, snapshot, CATALOG, circumstances);
   t.equal(access.metConditions.length, 1);
   const caller = { identity: ann, ...model, model, access, circumstances, purpose: null, task: null };

@@ -60,7 +60,7 @@ test('positions of another history say nothing', (t) => {
     history.add(20, position, origin);
     t.equal(history.asOf(position), 20, name);
     t.equal(history.asOf(position - 1n), null, 'the positions before it are forgotten');
-    t.equal(history.isOf(HERE), origin === HERE);
+    t.equal(history.matches(HERE), origin === HERE);
   }
   t.end();
 });

@@ -116,7 +116,7 @@ t.test('an approval counts for its time, and for exactly the grant that was appr
     const { chain } = ADA;
     const whole = { id: 'a', chain, grants: [hashOf(terms)], task: null, purpose: null };
     approvals.replace([{ ...whole, startsAt: HERE.now, endsAt: HERE.now + 60_000, ...over }]);
-    return approvals.of(ADA, 'care', 'july', HERE.now);
+    return approvals.inForce(ADA, 'care', 'july', HERE.now);
   };
   const { now } = HERE;
   t.notOk(counts(terms));

@@ -126,7 +126,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'a prepared statement keeps its rights',
     file: 'src/ask/routes/questions.ts',
-    from: 'return this.#route?.route.isOf(caller) === true ? this.#route : null;',
+    from: 'return this.#route?.route.isFor(caller) === true ? this.#route : null;',
     to: 'return this.#route;',
   },
   {

@@ -75,7 +75,7 @@ export class AnswerCache {
 
   store(key: string, answer: CachedAnswer): void {
     if (this.#answers === null || sizeOf(answer) > this.#bounds.bytes) return;
-    this.#memory.hold(null, sizeOf(answer)); // first, since `set` may already free it again
+    this.#memory.hold(null, sizeOf(answer)); // before `set`, which may evict the answer at once
     this.#answers.set(key, Object.freeze(answer));
   }
 
@@ -107,7 +107,7 @@ interface AnswerCacheKey {
 
 export interface DataEpochs {
   /** Returns an identifier of the state of these entities' rows, equal while the data is unchanged; null if unknown. */
-  of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
+  epochOf(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 
 /** Everything that determines the bytes of an answer, except the rows in the database. */
@@ -220,7 +220,7 @@ export async function answerFromCache(
   const { answers, epochs, cacheKey, signal, usage } = question;
   const asOf = Date.now();
   const readAt = performance.now();
-  const epoch = await unlessStopped(epochs.of(cacheKey.rules), signal);
+  const epoch = await unlessStopped(epochs.epochOf(cacheKey.rules), signal);
   // The data epoch is unknown, so the cache is bypassed.
   if (epoch === null) return { ...(await question.live(sink)), freshness: { from: 'live', asOf } };
   const cached = question.mayReuse ? answers.find(cacheKey.key, epoch, cacheKey.maxAgeMs) : null;

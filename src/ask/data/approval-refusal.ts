@@ -21,7 +21,7 @@ interface FullyApprovedCaller {
 
 /**
  * Returns the caller as if every approval were given, to find out what approvals would change; never used for an
- * answer. Null if the caller lacks no approval.
+ * answer. Null if no approval is missing.
  */
 function withAllApprovals(caller: Caller): FullyApprovedCaller | null {
   const { identity, snapshot, manifest, circumstances, access: current } = caller;

@@ -47,7 +47,7 @@ export function ask(
   const answering = answerStepsOf(parts, question, delivery);
   const { prepared } = question;
   const mayRun = prepared?.plan.rollup === null || question.mayBeOld === true;
-  if (prepared?.authorized.isOf(question) === true && mayRun && prepared.payment.take()) {
+  if (prepared?.authorized.isContinuedBy(question) === true && mayRun && prepared.payment.take()) {
     return prepared.authorized.continueAs('query').answer(answering);
   }
   const decision = decisionOf(parts, question, 'query', prepared?.payment);
@@ -87,7 +87,7 @@ export function decisionOf(
     return planned instanceof Promise ? planned.then(check) : check(planned);
   };
   const observed: typeof decide = (caller, record) => {
-    const report = (outcome: unknown) => parts.shadow.running?.decided(caller, question, outcome);
+    const report = (outcome: unknown) => parts.shadow.running?.onDecision(caller, question, outcome);
     return tellOutcome(() => decide(caller, record), report);
   };
   return { action, target: question.body, bucket: 'query', payment, decide: observed };
@@ -225,7 +225,7 @@ async function execute(
     plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError).finally(chargeTokens);
   const sink = chargingSink(open(runtime), parts, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
-  const snapshot = snapshots?.of(engine, caller) ?? null;
+  const snapshot = snapshots?.snapshotOn(engine, caller) ?? null;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
   const settings = settingsFor(parts, caller, plan, delivery.settings);

@@ -32,7 +32,7 @@ export function withinLimits(
 /**
  * Returns a counter of the entities shown in the rows of `plan`; null if no limit of the caller counts any of them.
  *
- * @throws QueryError E0536 if the rows do not tell which entities they show, E0532 if a limit needs a task
+ * @throws QueryError E0536 if the rows do not identify the entities that they show, E0532 if a limit needs a task
  */
 export function entityCounter(
   parts: Pick<RunningParts, 'maskKeys' | 'controls'>,
@@ -43,8 +43,8 @@ export function entityCounter(
   if (quotas.length === 0) return null;
   const keyed = keyedPlan(caller, plan, quotas);
   if (keyed === null) return null;
-  const shown = new Set(keyed.keys.map(({ entity }) => entity));
-  const relevant = quotas.filter(({ entities }) => [...shown].some((entity) => entities.has(entity)));
+  const shownEntities = new Set(keyed.keys.map(({ entity }) => entity));
+  const relevant = quotas.filter(({ entities }) => [...shownEntities].some((entity) => entities.has(entity)));
   requireTask(relevant);
   return new EntityCounter(parts, strictest(relevant), keyed, plan.outputs.length);
 }
@@ -154,13 +154,15 @@ class EntityCounter {
     ];
   }
 
-  /** Returns a sink that removes the keys from rows and passes the rows to `to` once their entities are counted. */
-  sink(to: RowSink): RowSink {
+  /**
+   * Returns a sink that removes the keys from rows and passes the rows to `target` once their entities are counted.
+   */
+  sink(target: RowSink): RowSink {
     return {
       write: (dataRows, rows) => {
         const { shown, fresh } = this.#read(dataRows);
-        if (fresh.size === 0) return to.write(shown, rows);
-        return this.#count(fresh).then(() => to.write(shown, rows));
+        if (fresh.size === 0) return target.write(shown, rows);
+        return this.#count(fresh).then(() => target.write(shown, rows));
       },
     };
   }

@@ -68,14 +68,14 @@ export interface WordCounts {
 }
 
 export interface WordCounter {
-  of(
+  count(
     counts: NonNullable<GovernedStore['counts']>,
     terms: readonly number[],
     epoch: string,
     input: RuntimeInput,
   ): Promise<WordCounts>;
   /**
-   * Checks that counts from `of` are still valid after the search that used them, and caches new ones.
+   * Checks that counts from `count` are still valid after the search that used them, and caches new ones.
    *
    * @param foundSnapshot the `pg_snapshot` of the passages found; null if unknown
    * @returns false if cached counts may be out of date; they are then dropped
@@ -153,13 +153,13 @@ export interface ShadowHolder {
 /** Observes data questions after their decisions. Its methods neither throw nor wait, nor affect the question. */
 export interface ShadowWatch {
   /** @param outcome the served plan, or the error of a refusal */
-  decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void;
+  onDecision(caller: Caller, question: PlannedQuestion, outcome: unknown): void;
   /** Called when the fast path sends a question of a known shape, without planning it, to the database. */
-  routed(question: KnownQuestion): void;
+  onFastPath(question: FastPathQuestion): void;
 }
 
 /** A question of a known shape: its route with the plan, and its text as UTF-8 in `bytes`, from `start` up to `end`. */
-export interface KnownQuestion {
+export interface FastPathQuestion {
   readonly caller: Caller;
   readonly route: {
     readonly plan: GovernedPlan;

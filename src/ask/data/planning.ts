@@ -98,14 +98,14 @@ function rightsKey(
   { access, manifest }: PlanningCaller,
   world: RequestedWorld,
   parameterOids: readonly number[],
-  { key }: Usable,
+  { key }: UsableRollups,
 ): string {
   return `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')} ${key}`;
 }
 
-type Usable = ReturnType<Rollups['usable']>;
+type UsableRollups = ReturnType<Rollups['usable']>;
 
-const NO_ROLLUPS: Usable = Object.freeze({ builtAt: new Map(), key: '' });
+const NO_ROLLUPS: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
 
 /** Returns the plan template of a query planned just before; null for a metrics query or if no cached one fits. */
 export function templateOf(
@@ -193,7 +193,7 @@ function metricsPlan(
   parts: CompilingParts,
   caller: PlanningCaller,
   request: MetricsRequest,
-  usable: Usable,
+  usable: UsableRollups,
 ): GovernedPlan | Promise<GovernedPlan> {
   const { access, manifest } = caller;
   const rights = `${manifest.catalog.version} ${access.signature} metrics ${usable.key}`;

@@ -117,7 +117,7 @@ export class Snapshots {
    * @param rightsAsOf see `Caller`; a standby is only used if it has everything committed before this time
    * @throws QueryError E0511 if the engine does not support snapshots
    */
-  of(engine: GovernedEngine, { rightsAsOf }: Pick<Caller, 'rightsAsOf'>): TransactionSnapshot {
+  snapshotOn(engine: GovernedEngine, { rightsAsOf }: Pick<Caller, 'rightsAsOf'>): TransactionSnapshot {
     const existing = this.#byEngine.get(engine);
     if (existing !== undefined) return existing;
     const snapshot = engine.snapshot(this.#level, this.#subject, readsSince(this.#standby, rightsAsOf));

@@ -59,7 +59,7 @@ export class RunningQueries {
     for (const running of this.#running) abortIfRightsChanged(running, model);
   }
 
-  /** True if `caller` may be given an answer now, by its token, its approvals and its rights to `plan`. */
+  /** True if the token, the approvals and the rights of `caller` still permit an answer to `plan`. */
   mayAnswer(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
     return hasSameRights(caller, plan, served) && !this.#isRevoked(caller);
   }
@@ -72,7 +72,10 @@ export class RunningQueries {
   #isRevoked({ identity, access, snapshot, manifest, circumstances, purpose, task }: Caller): boolean {
     if (this.#revoked.has(identity)) return true;
     if (circumstances.approved.ids.length === 0) return false;
-    const currentCircumstances = { ...circumstances, approved: this.#approvals.of(identity, purpose, task) };
+    const currentCircumstances = {
+      ...circumstances,
+      approved: this.#approvals.inForce(identity, purpose, task),
+    };
     const { metConditions } = effectiveAccess(
       identity,
       snapshot,

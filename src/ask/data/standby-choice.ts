@@ -15,9 +15,9 @@ export function mayCache(
 }
 
 /**
- * Decides whether a standby may answer. The primary answers from rollups, whose age is known, and gives all answers
- * that may be cached, since a cached answer must contain everything committed in its epoch. Rows must not be older than
- * rights read from entities: a new member of a team must not see rows that left the team before.
+ * Decides whether a standby may answer. The primary answers from rollups, whose age is known, and provides all
+ * answers that may be cached, since a cached answer must contain everything committed in its epoch. Rows must not be
+ * older than rights read from entities: a new member of a team must not see rows that left the team before.
  */
 export function standbyUseFor(
   parts: AnswerParts,

@@ -57,7 +57,7 @@ export type SubscriptionEvent = { readonly requestId: string } & (
 );
 
 /**
- * Runs a query at once and then at each interval, and yields an event when its answer has changed since the last one.
+ * Runs a query immediately and then at each interval; yields an event whenever its answer differs from the last one.
  * Each run is a request like any other: authenticated, limited, governed and recorded, with the action `subscribe`.
  *
  * INVARIANT: events depend on the caller's own answers at these times only, so hidden rows cannot cause one.
@@ -281,7 +281,7 @@ export class Subscriptions {
   readonly limits: SubscriptionLimits;
   readonly #key: Uint8Array;
   readonly #bySubject = new Map<string, number>();
-  #open = 0;
+  #openCount = 0;
 
   /** @param secret the same in all gateways of a tenant, so that event ids survive a restart and a change of gateway */
   constructor(limits: SubscriptionLimits, secret: Uint8Array, tenant: string) {
@@ -290,7 +290,7 @@ export class Subscriptions {
   }
 
   get open(): number {
-    return this.#open;
+    return this.#openCount;
   }
 
   /** Counts a new subscription. Returns the function to call when it ends. @throws QueryError E4290, E5031 */
@@ -299,11 +299,11 @@ export class Subscriptions {
     const { total, perSubject: limit } = this.limits;
     if (current >= limit)
       throw queryError('tooManySubscriptions', { limit, retryAfterSeconds: RETRY_SECONDS });
-    if (this.#open >= total) throw queryError('overloaded', { retryAfterSeconds: RETRY_SECONDS });
-    this.#open += 1;
+    if (this.#openCount >= total) throw queryError('overloaded', { retryAfterSeconds: RETRY_SECONDS });
+    this.#openCount += 1;
     this.#bySubject.set(subject, current + 1);
     return () => {
-      this.#open -= 1;
+      this.#openCount -= 1;
       const remaining = (this.#bySubject.get(subject) ?? 1) - 1;
       if (remaining === 0) this.#bySubject.delete(subject);
       else this.#bySubject.set(subject, remaining);

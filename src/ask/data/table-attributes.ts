@@ -72,7 +72,7 @@ export class TableAttributes implements TableAttributeReader {
     const attributes = attributesToReadFor(identity, snapshot);
     if (attributes.length === 0) return caller;
     const results = await Promise.all(
-      subjectsOf(identity, snapshot).map((subject) => this.#ofSubject(attributes, subject, caller)),
+      subjectsOf(identity, snapshot).map((subject) => this.#readAttributesOf(attributes, subject, caller)),
     );
     const subjects = results.map(({ values }) => values);
     const readAttributes = Object.freeze({ key: keyOf(subjects), subjects });
@@ -80,14 +80,14 @@ export class TableAttributes implements TableAttributeReader {
     return Object.freeze({
       ...caller,
       access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances, readAttributes),
-      // If a value may not be reused, the rights that follow from it expire at once.
+      // If a value may not be reused, the rights derived from it expire immediately.
       until: Math.min(caller.until, Date.now() + validUntil - performance.now()),
       rightsAsOf: Math.max(...results.map((one) => one.readAt)),
     });
   }
 
   /** Reads one attribute after the other, since later ones may need earlier ones. */
-  async #ofSubject(
+  async #readAttributesOf(
     attributes: readonly TableAttribute[],
     subject: SubjectPolicy,
     caller: Caller,

@@ -144,14 +144,14 @@ export function isShort(text: string): boolean {
 }
 
 export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions): LongTextParser {
-  const usual = { thread: new ParserThread(deadlineMs), slots: new FairSlots() };
+  const regular = { thread: new ParserThread(deadlineMs), slots: new FairSlots() };
   const large = { thread: new ParserThread(deadlineMs, IDLE_MS), slots: new FairSlots() };
   const cache = new LRUCache<string, ParsedText>({ max: MAX_TREES });
   const parse = async (text: string, caller: string): Promise<ParsedText> => {
     const cached = cache.get(text);
     if (cached !== undefined) return cached;
     const prepared = prepareText(text);
-    const { thread, slots } = text.length > LARGE_TEXT ? large : usual;
+    const { thread, slots } = text.length > LARGE_TEXT ? large : regular;
     if (slots.isFull(caller)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
     try {
       const grammar = await slots.take(caller, () => thread.apply(prepared.parsed));
@@ -166,7 +166,7 @@ export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions)
     }
   };
   const close = async (): Promise<void> => {
-    await Promise.all([usual.thread.close(), large.thread.close()]);
+    await Promise.all([regular.thread.close(), large.thread.close()]);
   };
   return { parse, close };
 }

@@ -130,7 +130,7 @@ export async function openRequest(
   return { id: request.id, url: approvalUrl, expires_at: instant(request.expiresAt) };
 }
 
-/** Returns the approval that an entry gives; null if it is undecided, declined or revoked. */
+/** Returns the approval that an entry grants; null if it is undecided, declined or revoked. */
 export function approvalOf({ request, decision, revoked }: ApprovalEntry): Approval | null {
   if (decision?.approved !== true || decision.endsAt === null || revoked !== null) return null;
   const { id, chain, purpose, task, grants } = request;

@@ -97,7 +97,7 @@ export function callerAs(
   const purpose = purposeOf(identity, snapshot, stated.purpose);
   if (purpose === null && stated.purpose !== null) throw queryError('purposeDenied', {});
   const task = taskOf(identity, call);
-  const circumstances = { ...stated, approved: parts.approvals.of(identity, purpose, task) };
+  const circumstances = { ...stated, approved: parts.approvals.inForce(identity, purpose, task) };
   const caller = Object.freeze({
     identity,
     access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances),

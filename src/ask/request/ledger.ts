@@ -203,7 +203,7 @@ export class Ledger implements DecisionRecord {
   #meter(decision: AuditDecision): Meter {
     const { surface } = this.#call;
     const { form, connector = null } = this.#accessed ?? { form: null };
-    return this.#parts.observing.meters.of({ surface, form: form ?? 'other', decision, connector });
+    return this.#parts.observing.meters.meterFor({ surface, form: form ?? 'other', decision, connector });
   }
 
   /** Stores the total duration. Returns the end time, on the clock of `performance.now()`. */

@@ -217,7 +217,7 @@ export class Meters {
   readonly codes = new Map<string, number>();
   readonly #meters = new Map<string, Meter>();
 
-  of(labels: MeterLabels): Meter {
+  meterFor(labels: MeterLabels): Meter {
     const key = `${labels.surface} ${labels.form} ${labels.decision} ${labels.connector ?? ''}`;
     let meter = this.#meters.get(key);
     if (meter === undefined) {

@@ -117,11 +117,11 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
     });
   };
   /** Called if the log refused the event of a window: merges its counts into the next window of the same action. */
-  const reopen = (action: ProbeAction, failed: ProbeWindow): void => {
+  const reopen = (action: ProbeAction, failedWindow: ProbeWindow): void => {
     const next = windows.get(action);
     clearTimeout(next?.timer);
-    const statuses = next === undefined ? failed.statuses : sum(failed.statuses, next.statuses);
-    windows.set(action, { ...failed, statuses, timer: schedule(action) });
+    const statuses = next === undefined ? failedWindow.statuses : sum(failedWindow.statuses, next.statuses);
+    windows.set(action, { ...failedWindow, statuses, timer: schedule(action) });
   };
   /** Called when a window is due to end; extends the window while the log refuses records. */
   const endWhenPossible = (action: ProbeAction): void => {

@@ -152,7 +152,7 @@ export class AuthorizedRequest<D> {
   }
 
   /** True if `call` continues this request: the caller, rights and model are the same. */
-  isOf({ requestId, credentials, origin }: RequestCall): boolean {
+  isContinuedBy({ requestId, credentials, origin }: RequestCall): boolean {
     const { parts, call } = this.#request;
     return (
       requestId === call.requestId &&

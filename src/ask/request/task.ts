@@ -20,9 +20,9 @@ export function isTask(text: string): boolean {
  * @throws QueryError E0532 if the name is not valid
  */
 export function taskOf({ claims }: Identity, { origin }: Pick<RequestCall, 'origin'>): string | null {
-  const claimed = claims?.get(TASK_CLAIM);
+  const claim = claims?.get(TASK_CLAIM);
   // A claim with several values is not a valid name.
-  const task = claimed === undefined ? (origin?.task ?? null) : claimed.length === 1 ? claimed[0] : '';
+  const task = claim === undefined ? (origin?.task ?? null) : claim.length === 1 ? claim[0] : '';
   if (task === null) return null;
   if (task === undefined || !isTask(task)) throw queryError('invalidTask', { longest: MAX_TASK_LENGTH });
   return task;

@@ -57,7 +57,7 @@ export class FastQuestion implements ShortAnswer {
     this.#shared.sweep.add(this);
     this.#shared.started += 1;
     this.#source = route.statement.begin(this.#run, values, resultFormats);
-    this.#parts.shadow.running?.routed(question);
+    this.#parts.shadow.running?.onFastPath(question);
     return true;
   }
 

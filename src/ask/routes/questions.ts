@@ -21,8 +21,8 @@ import {
   type AnswerReceiver,
   type FastQuestions,
   type RunValues,
-  Sweep,
   type TimeLimit,
+  TimeoutSweep,
 } from './routed-question.js';
 
 /**
@@ -31,7 +31,7 @@ import {
  */
 export class QuestionRouter {
   readonly #parts: AnswerParts;
-  readonly #fast: FastQuestions = { sweep: new Sweep(), started: 0 };
+  readonly #fast: FastQuestions = { sweep: new TimeoutSweep(), started: 0 };
   /** Routes by kind of query, since the same text may mean different things. */
   readonly #books = { osql: new RouteBook(), sql: new RouteBook(), wire: new RouteBook() };
 
@@ -51,7 +51,7 @@ export class QuestionRouter {
     const fastAnswer = this.#answerFast(book, question, bytes, delivery);
     if (fastAnswer !== null) return fastAnswer;
     const answer = await ask(this.#parts, question, delivery);
-    book.learn(this.#parts, question, { bytes }, answer, false);
+    book.findOrCreate(this.#parts, question, { bytes }, answer, false);
     return answer;
   }
 
@@ -63,7 +63,7 @@ export class QuestionRouter {
     return new PreparedQuestion(this.#parts, this.#books.wire, question.body.text, prepared);
   }
 
-  ofSession(session: QuestioningSession, receiver: AnswerReceiver): SessionQuestions {
+  ofSession(session: FastPathSession, receiver: AnswerReceiver): SessionQuestions {
     return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
   }
 
@@ -83,7 +83,7 @@ export class QuestionRouter {
     const caller = identity === null ? null : callerWithoutReads(parts, identity, question);
     if (caller === null) return null;
     let answer: Promise<QueryAnswer> | null = null;
-    book.of(caller).tryEach(bytes, 0, bytes.length, question.parameterOids, (route, literals) => {
+    book.routesOf(caller).tryEach(bytes, 0, bytes.length, question.parameterOids, (route, literals) => {
       answer = this.#begin({ question, delivery, caller, route, literals, bytes });
       return answer !== null;
     });
@@ -147,7 +147,7 @@ function receiverOf(
 ): AnswerReceiver {
   const { sink } = delivery;
   // Routes have no runtime relations.
-  const open = (): RowSink =>
+  const openSink = (): RowSink =>
     typeof sink === 'function' ? sink(plan, versionsOf(caller), redactionOf(plan, [])) : sink;
   const resolveAnswer = (rows: number, truncated: boolean, freshness: AnswerFreshness | null): void =>
     promise.resolve({
@@ -169,7 +169,7 @@ function receiverOf(
     whole: delivery.whole === true,
     onAnswer: (_plan, rows, count, freshness) => {
       try {
-        const target = open();
+        const target = openSink();
         const writing = count === 0 ? undefined : target.write(rows, count);
         if (writing === undefined) resolveAnswer(count, false, freshness);
         else writing.then(() => resolveAnswer(count, false, freshness), promise.reject);
@@ -178,7 +178,7 @@ function receiverOf(
       }
     },
     openStream: () => ({
-      ...open(),
+      ...openSink(),
       onFinished: (rows, truncated, _requestId, freshness) => resolveAnswer(rows, truncated, freshness),
       onFailure: (error) => promise.reject(error),
     }),
@@ -224,8 +224,8 @@ export class PreparedQuestion {
     const question: DataQuestion = { ...call, body, parameterOids, prepared, mayBeOld };
     const answer = await ask(this.#parts, question, delivery);
     this.#runs += 1;
-    if (this.#route?.route.isOf(answer.caller) !== true)
-      this.#route = this.#book.learn(this.#parts, question, this, answer, this.#runs > 1);
+    if (this.#route?.route.isFor(answer.caller) !== true)
+      this.#route = this.#book.findOrCreate(this.#parts, question, this, answer, this.#runs > 1);
     return answer;
   }
 
@@ -236,7 +236,7 @@ export class PreparedQuestion {
   }
 
   routeFor(caller: Caller): TextRoute | null {
-    return this.#route?.route.isOf(caller) === true ? this.#route : null;
+    return this.#route?.route.isFor(caller) === true ? this.#route : null;
   }
 
   get hasRoute(): boolean {
@@ -245,7 +245,7 @@ export class PreparedQuestion {
 }
 
 /** The parts of a Postgres session that the fast path uses. */
-export interface QuestioningSession {
+export interface FastPathSession {
   readonly identity: Identity;
   /** The session's origin: a new object whenever it changes. */
   readonly origin: Origin;
@@ -264,7 +264,7 @@ export class SessionQuestions {
   readonly #parts: AnswerParts;
   readonly #book: RouteBook;
   readonly #fast: FastQuestions;
-  readonly #session: QuestioningSession;
+  readonly #session: FastPathSession;
   readonly #receiver: AnswerReceiver;
   /** Created on demand, because most sessions of a client's pool are idle. */
   #question: FastQuestion | null = null;
@@ -274,7 +274,7 @@ export class SessionQuestions {
     parts: AnswerParts,
     book: RouteBook,
     fast: FastQuestions,
-    session: QuestioningSession,
+    session: FastPathSession,
     receiver: AnswerReceiver,
   ) {
     this.#parts = parts;
@@ -381,6 +381,6 @@ export class SessionQuestions {
 
   #routesOf(identity: Identity, origin: Origin): SessionRoutes | null {
     const caller = callerWithoutReads(this.#parts, identity, this.#session.newCall());
-    return caller === null ? null : { caller, origin, routes: this.#book.of(caller) };
+    return caller === null ? null : { caller, origin, routes: this.#book.routesOf(caller) };
   }
 }

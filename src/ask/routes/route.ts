@@ -59,7 +59,7 @@ export class Route {
   }
 
   /** Creates a route from an answered query. `never`: impossible for this plan; `not yet`: retry after its next run. */
-  static of(
+  static create(
     parts: AnswerParts,
     question: DataQuestion,
     answer: QueryAnswer,
@@ -88,7 +88,7 @@ export class Route {
    * True if the route was created for the same tenant, chain, rights, audit details and model. The chain matters
    * because a route contains attribute values, which may differ even if rights are equal.
    */
-  isOf(other: Caller): boolean {
+  isFor(other: Caller): boolean {
     const { caller } = this.permit;
     const { access, model, identity } = other;
     return (
@@ -205,7 +205,7 @@ export class RouteBook {
   readonly #byCaller = new LRUCache<string, CallerRoutes>({ max: MAX_CALLERS });
 
   /** Returns the routes of `caller`, shared with callers of the same chain, rights, audit details and model object. */
-  of(caller: Caller): TextRoutes {
+  routesOf(caller: Caller): TextRoutes {
     const { identity, access, model } = caller;
     const key = JSON.stringify([
       identity.tenant,
@@ -227,7 +227,7 @@ export class RouteBook {
    *
    * @param isNamed true if the statement can run again without its text
    */
-  learn(
+  findOrCreate(
     parts: AnswerParts,
     question: DataQuestion,
     text: { readonly bytes: Buffer },
@@ -238,10 +238,10 @@ export class RouteBook {
     if (permits === null || UNROUTED.has(plan.query) || (NAMED_ONLY.has(plan.query) && !isNamed)) return null;
     const { parameterOids } = question;
     const { bytes } = text;
-    const routes = this.of(caller);
+    const routes = this.routesOf(caller);
     const existing = routes.find(bytes, parameterOids);
     if (existing !== null) return existing;
-    const route = Route.of(parts, question, answer, permits);
+    const route = Route.create(parts, question, answer, permits);
     if (route === 'not yet') return null;
     if (route === 'never') {
       UNROUTED.add(plan.query);
@@ -260,7 +260,7 @@ function storeByShape(
   routes: TextRoutes,
 ): boolean {
   const shaped = shapeOf(bytes.toString('utf8'));
-  const shape = shaped === null ? null : TextShape.of(bytes, shaped);
+  const shape = shaped === null ? null : TextShape.create(bytes, shaped);
   const values = shaped?.literals.map((l) => l.value) ?? [];
   if (shape === null || route.slotsWith(values) === null) return false;
   routes.store(shape, parameterOids, route);

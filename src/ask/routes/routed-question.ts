@@ -33,7 +33,7 @@ export interface TimeLimit {
 
 /** State shared by all queries of a surface. */
 export interface FastQuestions {
-  readonly sweep: Sweep;
+  readonly sweep: TimeoutSweep;
   started: number;
 }
 
@@ -47,7 +47,7 @@ interface TimedQuestion {
 const INTERVAL_MS = 100;
 
 /** A single timer that enforces the timeouts of all running queries. */
-export class Sweep {
+export class TimeoutSweep {
   readonly #running = new Set<TimedQuestion>();
   #timer: NodeJS.Timeout | null = null;
 

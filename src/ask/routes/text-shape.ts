@@ -152,7 +152,7 @@ export class TextShape {
   }
 
   /** Returns the shape of a text, given the result of `shapeOf`; null if the two scans differ. */
-  static of(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
+  static create(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
     const scan = new LiteralScan();
     if (!scan.run(bytes, 0, bytes.length) || scan.count !== literals.length) return null;
     const classes = [...shape.matchAll(/\u0001([a-z])/g)].map(([, letter]) => letter);

@@ -18,7 +18,7 @@ import { inTurns } from '../../base/in-turns.js';
 import { messageOf, stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { requireModelAccess } from '../data/model-usage.js';
-import type { KnownQuestion, PlanningCaller, Rollups, ShadowWatch } from '../data/parts.js';
+import type { FastPathQuestion, PlanningCaller, Rollups, ShadowWatch } from '../data/parts.js';
 import { createPlanCache } from '../data/plan-cache.js';
 import { type CompilingParts, planOf } from '../data/planning.js';
 import type { PlannedQuestion } from '../data/question.js';
@@ -110,7 +110,7 @@ export class ShadowPolicy implements ShadowWatch {
     this.#current = { manifest, snapshot };
   }
 
-  decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void {
+  onDecision(caller: Caller, question: PlannedQuestion, outcome: unknown): void {
     this.#guarded(() => {
       if (GovernedPlan.is(outcome)) this.#count(caller, outcome, () => question);
       else if (outcome instanceof QueryError && isOfPolicy(outcome))
@@ -119,7 +119,7 @@ export class ShadowPolicy implements ShadowWatch {
     });
   }
 
-  routed({ caller, route, bytes, start, end }: KnownQuestion): void {
+  onFastPath({ caller, route, bytes, start, end }: FastPathQuestion): void {
     this.#guarded(() =>
       this.#count(caller, route.plan, () => ({
         body: { kind: route.kind, text: Buffer.from(bytes.subarray(start, end)).toString('utf8') },

@@ -5,7 +5,7 @@ import { sql } from '../../base/sql.js';
 import type { AnswerMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
 import { NO_NODES } from '../data-nodes.js';
-import type { EngineSurroundings, OpenedEngine } from '../engine.js';
+import type { EngineContext, OpenedEngine } from '../engine.js';
 import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
@@ -39,7 +39,7 @@ const MAX_MEMORY = 1_073_741_824;
  */
 export async function openPglite(
   config: PgliteConfig,
-  { onUpstreamError, onReach, spool, memory }: EngineSurroundings,
+  { onUpstreamError, onReach, spool, memory }: EngineContext,
 ): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
   const directory = acquireDirectory(config.dataDir);
   const servers = new EmbeddedServers(directory.dataDir, config.maxMemory ?? MAX_MEMORY, memory);

@@ -4,13 +4,7 @@ import { StartProblem } from '../../base/start-problem.js';
 import { type AnswerMemory, unboundedMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
 import { ForeignNodes } from '../data-nodes.js';
-import type {
-  EngineEvents,
-  EngineSurroundings,
-  OpenedEngine,
-  RenewedLogins,
-  ServingOptions,
-} from '../engine.js';
+import type { EngineContext, EngineEvents, OpenedEngine, RenewedLogins, ServingOptions } from '../engine.js';
 import { SnapshotPlaces } from '../fair-share.js';
 import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
@@ -80,11 +74,11 @@ const SYSTEM_WAIT_MS = 60_000;
  */
 export async function openPostgres(
   config: PostgresConfig,
-  surroundings: EngineSurroundings,
+  context: EngineContext,
 ): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
   for (const url of [config.url, ...(config.standbys?.servers ?? []).map((s) => s.url)])
     if (url !== null) checkUrl(url);
-  const { onUpstreamError, onReach, onStandby, spool, memory, serving } = surroundings;
+  const { onUpstreamError, onReach, onStandby, spool, memory, serving } = context;
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const sizes: ServerSizes = {
     poolSize: config.poolSize,
@@ -253,7 +247,7 @@ class FirstSession {
    */
   async begin(serving: ServingOptions | null): Promise<void> {
     let isStarting = true;
-    const attempt = this.#try(serving).catch((error: unknown) => {
+    const attempt = this.#attempt(serving).catch((error: unknown) => {
       if (serving === null || (isStarting && error instanceof StartProblem)) throw error;
       this.#retryLater(serving);
     });
@@ -267,7 +261,7 @@ class FirstSession {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async #try(serving: ServingOptions | null): Promise<void> {
+  async #attempt(serving: ServingOptions | null): Promise<void> {
     const report = serving === null ? await this.#inspect() : await this.#reach.attempt(this.#inspect);
     await serving?.admit();
     this.#report = report;
@@ -276,7 +270,7 @@ class FirstSession {
 
   #retryLater(serving: ServingOptions): void {
     if (this.#closed) return;
-    const retry = (): void => void this.#try(serving).catch(() => this.#retryLater(serving));
+    const retry = (): void => void this.#attempt(serving).catch(() => this.#retryLater(serving));
     this.#timer = setTimeout(retry, Math.max(RETRY_MS, this.#reach.pauseMs)).unref();
   }
 }

@@ -40,24 +40,24 @@ export class CurrentLogins {
    * Calls `connect` with the current URL and, after a refused login, with the reread URL. Rejects with the errors of
    * `connect`, with NoSystemCredentials, or with an Error if the governed role's URL is unknown.
    */
-  async connect<T>(which: keyof ConnectorLogins, connect: (url: string) => Promise<T>): Promise<T> {
-    if (this.#current[which] === null) await this.#reread();
-    const url = this.#urlOf(which);
+  async connect<T>(kind: keyof ConnectorLogins, connect: (url: string) => Promise<T>): Promise<T> {
+    if (this.#current[kind] === null) await this.#reread();
+    const url = this.#urlOf(kind);
     try {
       return await connect(url);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       await this.#reread();
-      const next = this.#urlOf(which);
+      const next = this.#urlOf(kind);
       if (next === url) throw error;
       return connect(next);
     }
   }
 
-  #urlOf(which: keyof ConnectorLogins): string {
-    const url = this.#current[which];
+  #urlOf(kind: keyof ConnectorLogins): string {
+    const url = this.#current[kind];
     if (url !== null) return url;
-    throw which === 'url' ? new Error(this.#fault ?? 'its URL is not known') : new NoSystemCredentials();
+    throw kind === 'url' ? new Error(this.#fault ?? 'its URL is not known') : new NoSystemCredentials();
   }
 
   #reread(): Promise<void> {

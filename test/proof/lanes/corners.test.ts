@@ -458,14 +458,14 @@ async function suite(): Promise<void> {
     t.teardown(() => serve(SHOP_POLICY));
     const client = await login('user:eu');
     t.teardown(() => client.end());
-    const { isOf } = Route.prototype;
+    const { isFor: isOf } = Route.prototype;
     const run = [bind('', 'kept'), execute(), sync];
     await client.ask(parse('kept', 'select name from customer where id < 9 order by id'), sync);
     await warm(client, () => run);
     await serve(SHOP_POLICY.replace('attributes: { region: eu }', 'attributes: { region: us }'));
-    Route.prototype.isOf = () => true;
+    Route.prototype.isFor = () => true;
     const stale = (await client.ask(...run)).join();
-    Route.prototype.isOf = isOf;
+    Route.prototype.isFor = isOf;
     t.match(stale, /Ada/, 'the epoch');
     t.notMatch((await client.ask(...run)).join(), /Ada/);
 

@@ -121,8 +121,8 @@ export const MUTANTS: readonly Mutant[] = [
     'the floor is forgotten in one leg',
     edit(
       'retrieve',
-      'aboveMinScore(await best(store, query, searchPage, input), searchPage)',
-      'await best(store, query, searchPage, input)',
+      'aboveMinScore(await searchStore(store, query, searchPage, input), searchPage)',
+      'await searchStore(store, query, searchPage, input)',
     ),
   ),
   mutant(

@@ -50,8 +50,8 @@ export async function isComparedWithEarlier(
   const populations = await populationsFor(parts, caller, question);
   const digest = questionDigest(parts, caller, plan, delivery, secret);
   for (const table of new Set(populations.map((p) => p.table))) {
-    const ofTable = populations.filter((p) => p.table === table);
-    const keys = historyKeys(table, ofTable, caller, secret);
+    const tablePopulations = populations.filter((p) => p.table === table);
+    const keys = historyKeys(table, tablePopulations, caller, secret);
     if (
       digest !== null &&
       (await refuseOnStoreError(parts, wasAnswered(parts, caller, [...keys.keys()], digest)))
@@ -60,9 +60,9 @@ export async function isComparedWithEarlier(
     const memory = new MemoryShare(parts.memory, caller.identity.subject);
     try {
       const sets: ReadSet[] = [];
-      for (const population of ofTable)
+      for (const population of tablePopulations)
         sets.push(...(await setsOf(population, parts, caller, delivery, memory, secret)));
-      const minimum = Math.max(...ofTable.map((p) => p.minimum));
+      const minimum = Math.max(...tablePopulations.map((p) => p.minimum));
       await admit(parts, caller, keys, { digest, sets, minimum });
     } finally {
       memory.release();
@@ -153,8 +153,8 @@ async function setsOf(
   secret: string,
 ): Promise<readonly ReadSet[]> {
   const engine = engineOf(parts, plan);
-  const given = new Map([[MEMBER_KEY, secret]]);
-  const values = slotValues(emit(plan).slots, given, { parts, caller, parameters });
+  const args = new Map([[MEMBER_KEY, secret]]);
+  const values = slotValues(emit(plan).slots, args, { parts, caller, parameters });
   const groups = new Map<string, string[][]>();
   const write = (messages: Uint8Array): void => {
     memory.require(messages.length);
@@ -173,7 +173,7 @@ async function setsOf(
     timeoutMs: parts.caps.timeoutMs,
     signal,
     settings: settingsFor(parts, caller, plan, settings),
-    snapshot: snapshots?.of(engine, caller) ?? null,
+    snapshot: snapshots?.snapshotOn(engine, caller) ?? null,
     ...timeCharge(parts, caller),
     ...new StandbyUse(null, false).statement(),
   };

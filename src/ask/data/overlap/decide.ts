@@ -70,8 +70,8 @@ export function decide({
   minimum,
 }: AnswerToAdmit): OverlapUpdate<OverlapDecision> {
   const shown = sets.flatMap((set) => {
-    const answered = answeredSet(set);
-    return unitsIn(answered) < set.minimum ? [] : [answered];
+    const answer = answeredSet(set);
+    return unitsIn(answer) < set.minimum ? [] : [answer];
   });
   const changed: ChangedHistory[] = [];
   let endsAt = 0;
@@ -292,13 +292,13 @@ class OverlapHistory {
   /** Adds a set, splitting classes of which it contains only a part. A set that is already known only gains figures. */
   #addSet({ members, figures }: AnsweredSet, sizes: number[], changed: Set<number>): void {
     const positions = positionsIn(this.#members, members);
-    const taken = new Map<number, number>();
+    const countByClass = new Map<number, number>();
     for (const position of positions) {
       const from = this.#classOf[position] ?? 0;
-      taken.set(from, (taken.get(from) ?? 0) + 1);
+      countByClass.set(from, (countByClass.get(from) ?? 0) + 1);
     }
-    const isWhole = [...taken].every(([from, count]) => from !== 0 && count === sizes[from]);
-    const existing = isWhole ? this.#setOf(new Set(taken.keys())) : null;
+    const isWhole = [...countByClass].every(([from, count]) => from !== 0 && count === sizes[from]);
+    const existing = isWhole ? this.#setOf(new Set(countByClass.keys())) : null;
     if (existing !== null) {
       const existingFigures = this.#sets[existing] ?? [];
       const more = figures.filter((f) => !existingFigures.includes(f));
@@ -309,7 +309,7 @@ class OverlapHistory {
     const index = this.#sets.push(figures) - 1;
     changed.add(index);
     const moved = new Map<number, number>();
-    for (const [from, count] of taken) {
+    for (const [from, count] of countByClass) {
       const sets = [...(this.#classes[from] ?? []), index];
       if (from !== 0 && count === sizes[from]) {
         this.#classes[from] = sets;

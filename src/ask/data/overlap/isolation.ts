@@ -77,17 +77,17 @@ function columnsIn(
   classes: readonly MemberClass[],
   minimum: number,
 ): readonly MemberClass[] {
-  const merged = new Map<string, MemberClass>();
+  const byKey = new Map<string, MemberClass>();
   for (const memberClass of classes) {
     const sets = memberClass.sets.filter((s) => space.has(s));
     if (sets.length === 0) continue;
     const key = sets.join();
-    const existing = merged.get(key);
+    const existing = byKey.get(key);
     const units =
       existing === undefined ? memberClass.units : unite(existing.units, memberClass.units, minimum);
-    merged.set(key, { sets, units });
+    byKey.set(key, { sets, units });
   }
-  return [...merged.values()];
+  return [...byKey.values()];
 }
 
 /** Returns the union of two sets of units; null if it has at least `minimum` units. */
@@ -114,7 +114,7 @@ function spaceIsolates(
     group.reduce<ReadonlySet<number> | null>((u, c) => unite(u, c.units, minimum), new Set()) !== null;
   if (small.length === 0) return false;
   const large = columns.filter((c) => c.units === null);
-  if (twoDiffer(large, small, sets, changed, isFew, work)) return true;
+  if (differInTooFew(large, small, sets, changed, isFew, work)) return true;
   const remainder = eliminateColumns(matrixOf(sets, [...large, ...small]), large.length, work);
   if (remainder === null) return 'unknown';
   // Eliminating the columns in another order yields other combinations.
@@ -129,7 +129,7 @@ function spaceIsolates(
 }
 
 /** True if two sets, at least one changed, have the same large classes and differ in too few units for a figure. */
-function twoDiffer(
+function differInTooFew(
   large: readonly MemberClass[],
   small: readonly MemberClass[],
   sets: readonly number[],

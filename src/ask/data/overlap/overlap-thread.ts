@@ -33,9 +33,9 @@ export class OverlapThread {
 
   /** Runs `decide` in the thread. @throws Error if the thread fails, or too many jobs of the caller wait */
   async decide(answer: AnswerToAdmit, caller: string): Promise<OverlapUpdate<OverlapDecision>> {
-    const decided = await this.#run({ kind: 'decide', answer }, caller);
-    if (decided.kind !== 'decided') throw new Error('the thread that compares answers did not decide');
-    const { result, changed } = decided.value;
+    const reply = await this.#run({ kind: 'decide', answer }, caller);
+    if (reply.kind !== 'decided') throw new Error('the thread that compares answers did not decide');
+    const { result, changed } = reply.value;
     return { result, changed: changed.map((history) => ({ ...history, bytes: Buffer.from(history.bytes) })) };
   }
 

@@ -153,7 +153,7 @@ function arrayOfBinary(b: Buffer, element: ScalarType, elementOid: number | null
   if (dimensions !== 1 || b.length < 20) throw invalid(type);
   const items: (string | null)[] = [];
   let at = 20;
-  for (let left = b.readInt32BE(12); left > 0; left--) {
+  for (let remaining = b.readInt32BE(12); remaining > 0; remaining--) {
     if (b.length < at + 4) throw invalid(type);
     const length = b.readInt32BE(at);
     at += 4;

@@ -44,10 +44,10 @@ function candidatesByKey(
   for (const row of rows) {
     const text = (name: StoredName): string => row.get(stored(name)) ?? '';
     const key = row.get(keyColumn) ?? '';
-    const ofKey = byKey.get(key) ?? new Map<string, DerivedCandidate>();
-    byKey.set(key, ofKey);
+    const keyCandidates = byKey.get(key) ?? new Map<string, DerivedCandidate>();
+    byKey.set(key, keyCandidates);
     const name = JSON.stringify([text('attribute'), text('doc_id')]);
-    const candidate = ofKey.get(name) ?? {
+    const candidate = keyCandidates.get(name) ?? {
       attribute: text('attribute'),
       document: text('doc_id'),
       score: Number(text('score')),
@@ -55,7 +55,7 @@ function candidatesByKey(
       needed: Number(text('support')),
       support: new Set(),
     };
-    ofKey.set(name, candidate);
+    keyCandidates.set(name, candidate);
     candidate.support.add(text('chunk_id'));
   }
   return new Map([...byKey].map(([key, candidates]) => [key, [...candidates.values()]]));

@@ -28,7 +28,7 @@ export async function bestByWords(
   if (lexical.terms.length > MAX_TERMS)
     throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
   const attempt = async (): Promise<readonly ScoredPassage[] | null> => {
-    const counted = await words.of(counts, lexical.terms, epoch, input);
+    const counted = await words.count(counts, lexical.terms, epoch, input);
     const frequencies = lexical.terms.map((term) => counted.frequencies.get(term) ?? 0);
     const weightedQuery = lexical.toSparseVector(counted.documents, frequencies);
     if (weightedQuery === null) return words.confirm(name, counts, counted, null, input) ? [] : null;
@@ -132,14 +132,14 @@ function essentialWords(
   const rarest = [...words].sort((a, b) => a.frequency - b.frequency || a.term - b.term);
   const total = rarest.reduce((sum, word) => sum + word.frequency, 0);
   let rest = rarest.reduce((sum, word) => sum + word.maxScore, 0);
-  let covered = 0;
+  let passageCount = 0;
   // Probable score of the last of these passages, which likely contains a word this rare.
   let likelyScore: number | null = null;
   for (const [i, { frequency, maxScore }] of rarest.entries()) {
-    covered += frequency;
+    passageCount += frequency;
     rest -= maxScore;
-    if (covered > Math.min(total / 2, documents * COMMON_SHARE)) return null;
-    if (covered >= count) likelyScore ??= maxScore * USUAL_SHARE;
+    if (passageCount > Math.min(total / 2, documents * COMMON_SHARE)) return null;
+    if (passageCount >= count) likelyScore ??= maxScore * USUAL_SHARE;
     if (likelyScore !== null && rest * ROUNDING < likelyScore)
       return { terms: rarest.slice(0, i + 1).map((word) => word.term), rest: Math.max(0, rest) * ROUNDING };
   }
@@ -200,27 +200,27 @@ class NearestSearch {
   async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
     if (plan === null) return null;
     const candidates = Math.max(BY_INDEX.min, BY_INDEX.perPassage * this.#k);
-    const best = await this.run(plan, candidates);
-    return numberIn(best[0], 'candidates') >= candidates && !this.#lacksDocuments(best) ? best : null;
+    const rows = await this.run(plan, candidates);
+    return numberIn(rows[0], 'candidates') >= candidates && !this.#lacksDocuments(rows) ? rows : null;
   }
 
   /** In a search for documents, true if the candidates belong to fewer documents than wanted. */
-  #lacksDocuments(best: readonly TextRow[]): boolean {
-    return this.#page.ofDocuments && best.length < this.#page.topK;
+  #lacksDocuments(rows: readonly TextRow[]): boolean {
+    return this.#page.ofDocuments && rows.length < this.#page.topK;
   }
 
   /** Searches by the signs of the vectors; null if a passage outside the candidates could be among the best. */
   async bySigns(plan: GovernedPlan): Promise<readonly TextRow[] | null> {
     const { min, perPassage, max } = BY_SIGNS;
     const candidates = Math.max(min, Math.min(perPassage * this.#k, max), this.#k);
-    const best = await this.run(plan, candidates);
-    const [first] = best;
+    const rows = await this.run(plan, candidates);
+    const [first] = rows;
     // Without rows, the page lies beyond the candidates: these are all permitted passages, so none is missing.
-    if (first === undefined && !this.#page.ofDocuments) return best;
-    if (first !== undefined && numberIn(first, 'candidates') < candidates) return best;
-    if (this.#lacksDocuments(best)) return null;
-    const maxSigns = maxDifferingSigns(numberIn(best.at(-1), 'distance'), this.#vector.split(',').length);
-    return maxSigns <= numberIn(first, 'farthest') ? best : null;
+    if (first === undefined && !this.#page.ofDocuments) return rows;
+    if (first !== undefined && numberIn(first, 'candidates') < candidates) return rows;
+    if (this.#lacksDocuments(rows)) return null;
+    const maxSigns = maxDifferingSigns(numberIn(rows.at(-1), 'distance'), this.#vector.split(',').length);
+    return maxSigns <= numberIn(first, 'farthest') ? rows : null;
   }
 }
 

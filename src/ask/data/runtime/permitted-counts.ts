@@ -79,7 +79,7 @@ export class PermittedWords implements WordCounter {
   /** The newest `pg_snapshot` seen on the primary, by connector; null if unknown. */
   readonly #newest = new Map<string | null, string | null>();
 
-  async of(
+  async count(
     counts: StoreCounts,
     terms: readonly number[],
     epoch: string,

@@ -4,7 +4,7 @@ import { NO_ROWS, type RuntimeInput, type RuntimeRows } from '../parts.js';
 import { textValue } from './constants.js';
 import { aboveMinScore, pageValues } from './passage.js';
 import { callOf, passageRows } from './passage-rows.js';
-import { best, candidatesOf, diversify, hybridSearch, poolOf, rerankPool } from './search.js';
+import { candidatesOf, diversify, hybridSearch, poolOf, rerankPool, searchStore } from './search.js';
 
 /**
  * Runs RETRIEVE: finds the passages, then applies the operators.
@@ -29,7 +29,7 @@ export async function retrieve(
   const searchPage = rerank === null ? poolOf(page) : candidatesOf(page, rerank);
   const pool =
     lexical === null
-      ? aboveMinScore(await best(store, query, searchPage, input), searchPage)
+      ? aboveMinScore(await searchStore(store, query, searchPage, input), searchPage)
       : await hybridSearch(relation, { dense: store, lexical }, query, searchPage, input);
   const passages =
     rerank === null

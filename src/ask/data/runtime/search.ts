@@ -51,11 +51,11 @@ export async function hybridSearch(
   }
   const [lexicalWeight, denseWeight] = weightsOf(legs, input);
   const topK = Math.max(MIN_DEPTH, 2 * (page.skip + page.topK));
-  const whole: PageValues = { ...page, topK, skip: 0, minScore: null };
+  const fullPage: PageValues = { ...page, topK, skip: 0, minScore: null };
   const { name, indexedAs = name } = stores.lexical.facet;
   const words = await input.parts.content.lexicalQuery(indexedAs, query);
-  const lexicalHits = words.terms.length > 0 ? await best(stores.lexical, query, whole, input) : [];
-  const denseHits = await best(stores.dense, query, whole, input);
+  const lexicalHits = words.terms.length > 0 ? await searchStore(stores.lexical, query, fullPage, input) : [];
+  const denseHits = await searchStore(stores.dense, query, fullPage, input);
   const keyOf = (p: ScoredPassage): string => (page.ofDocuments ? p.docId : p.chunkId);
   const legResults = [
     { leg: 'lexical', passages: lexicalHits, weight: lexicalWeight },
@@ -162,7 +162,7 @@ export function indexName({ facet }: GovernedStore): string {
 }
 
 /** Returns the best permitted passages of a store, best first. */
-export async function best(
+export async function searchStore(
   store: GovernedStore,
   query: string,
   page: PageValues,

@@ -44,7 +44,7 @@ export async function step(
     signal,
     memory,
     settings: settingsFor(parts, caller, plan, undefined),
-    snapshot: snapshots?.of(engine, caller) ?? null,
+    snapshot: snapshots?.snapshotOn(engine, caller) ?? null,
     ...timeCharge(parts, caller),
     ...standby.statement(),
   };

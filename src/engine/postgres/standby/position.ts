@@ -35,9 +35,9 @@ export interface LogOrigin {
 }
 
 /**
- * Positions in the primary's log, each with the time just before the primary was asked for it. Commits before that time
- * end at or before the position, so a standby that has replayed the log up to the position has all of them. Clocks of
- * different machines are never compared.
+ * Positions in the primary's log, each with the time just before it was requested from the primary. Commits before
+ * that time end at or before the position, so a standby that has replayed the log up to the position has all of them.
+ * Clocks of different machines are never compared.
  */
 export class PrimaryHistory {
   readonly #maxAgeMs: number;
@@ -49,10 +49,10 @@ export class PrimaryHistory {
     this.#maxAgeMs = maxAgeMs;
   }
 
-  /** @param at time before the primary was asked, in ms on the clock of `performance.now()` */
+  /** @param at time just before the request to the primary, in ms on the clock of `performance.now()` */
   add(at: number, position: WalPosition, origin: LogOrigin): void {
     const last = this.#samples.at(-1);
-    const continues = this.isOf(origin) && (last === undefined || last.position <= position);
+    const continues = this.matches(origin) && (last === undefined || last.position <= position);
     if (!continues) this.#samples.length = 0;
     this.#origin = origin;
     while ((this.#samples[0]?.at ?? at) < at - this.#maxAgeMs) this.#samples.shift();
@@ -63,11 +63,11 @@ export class PrimaryHistory {
     return this.#origin === null;
   }
 
-  isOf(origin: LogOrigin): boolean {
-    return this.isOfSystem(origin) && this.#origin?.timeline === origin.timeline;
+  matches(origin: LogOrigin): boolean {
+    return this.matchesSystem(origin) && this.#origin?.timeline === origin.timeline;
   }
 
-  isOfSystem({ system }: LogOrigin): boolean {
+  matchesSystem({ system }: LogOrigin): boolean {
     return this.#origin?.system === system;
   }
 

@@ -140,7 +140,11 @@ export class StandbySet implements Standbys {
     this.#onChange = host.onStandby;
     const entries = servers.map(({ name, url, logins: source }) => {
       const logins = new CurrentLogins({ url, systemUrl: null, ...(source && { logins: source }) });
-      return { name, logins, standby: new Standby(name, opener(name, logins, host), history, maxLagMs) };
+      return {
+        name,
+        logins,
+        standby: new Standby(name, queryServerOpener(name, logins, host), history, maxLagMs),
+      };
     });
     this.#standbys = entries.map(({ standby }) => standby);
     this.#logins = new Map(entries.map(({ name, logins }) => [name, logins]));
@@ -243,7 +247,11 @@ export class StandbySet implements Standbys {
 }
 
 /** Returns a function that creates the query sessions of a standby. */
-function opener(name: string, logins: CurrentLogins, { sizes, memory }: StandbyHost): OpenQueryServer {
+function queryServerOpener(
+  name: string,
+  logins: CurrentLogins,
+  { sizes, memory }: StandbyHost,
+): OpenQueryServer {
   // Changes of this status are not reported: `StandbySet` polls the standby and reports whether it can be reached.
   const reach = new ConnectionStatus(() => undefined);
   return (check) =>

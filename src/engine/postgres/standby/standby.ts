@@ -47,8 +47,8 @@ export class Standby {
   }
 
   /**
-   * Rejects a session that is not with the server whose position is known, since a host name may stand for several
-   * servers.
+   * Rejects a session with a server other than the one whose position is known, since a host name may resolve to
+   * several servers.
    *
    * @throws Error
    */
@@ -89,7 +89,7 @@ export class Standby {
   }
 
   get #asOf(): number | null {
-    if (this.#replayed === null || !this.#history.isOf(this.#replayed.origin)) return null;
+    if (this.#replayed === null || !this.#history.matches(this.#replayed.origin)) return null;
     return this.#history.asOf(this.#replayed.position);
   }
 
@@ -99,8 +99,8 @@ export class Standby {
    */
   #faultOf(origin: LogOrigin): StandbyFault | null {
     if (this.#history.isEmpty) return 'the primary does not tell its position';
-    if (!this.#history.isOf(origin))
-      return this.#history.isOfSystem(origin)
+    if (!this.#history.matches(origin))
+      return this.#history.matchesSystem(origin)
         ? 'it follows another timeline'
         : 'it belongs to another system';
     const asOf = this.#asOf;
