@@ -139,8 +139,7 @@ export class UpstreamSession implements Stream {
     try {
       job.send(this.#out, this.prepared);
     } catch (cause) {
-      // INVARIANT: a job that was not written completely is not sent at all; the prepared statements are then
-      // unknown.
+      // INVARIANT: a job that was not written completely is not sent; which statements it prepared is unknown.
       this.#out.truncate(before);
       this.destroy();
       job.lost(cause);
