@@ -23,48 +23,48 @@ import { refuse } from './tokens/token-fault.js';
 export interface EffectiveAccess extends Access {
   /** The effective data roles: those claimed and within the ceiling of every subject in the chain. */
   readonly dataRoles: ReadonlySet<string>;
-  /** The keys of the conditions that hold, out of those on the grants of the caller's roles. */
-  readonly open: readonly string[];
+  /** Keys of the grant conditions that hold for this request. */
+  readonly metConditions: readonly string[];
   /** The effective admin roles: those claimed and within the admin ceiling of every subject in the chain. */
   readonly adminRoles: ReadonlySet<string>;
   /**
    * A key that is equal for callers with the same attributes from exchanged tokens and from entities; empty if the
    * caller has neither an exchanged token nor attributes read from entities.
    */
-  readonly claimed: string;
+  readonly attributesKey: string;
   /** The attributes that were read from entities; null if none were read. */
-  readonly read: ReadAttributes | null;
+  readonly readAttributes: ReadAttributes | null;
   /** The attribute values of subject `index` of the chain (root: 0); empty if the attribute is missing or `any`. */
   attributeValues(index: number, name: string): readonly string[];
 }
 
 /**
  * Evaluates `identity` over its whole chain (contract, Authentication 4) in the given circumstances; without
- * circumstances, grants with conditions are ignored. Without `read`, attributes from entities are missing. For a caller
- * without any rights, the result has no relations (see `isEmpty`). Throws E3001 for an identity of another tenant,
- * InternalError if `snapshot` was not compiled against `catalog`.
+ * circumstances, grants with conditions are ignored. Without `attributes`, attributes from entities are missing. For
+ * a caller without any rights, the result has no relations (see `isEmpty`). Throws E3001 for an identity of another
+ * tenant, InternalError if `snapshot` was not compiled against `catalog`.
  */
 export function effectiveAccess(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
   catalog: Catalog,
   circumstances: Circumstances = NO_CIRCUMSTANCES,
-  read: ReadAttributes | null = null,
+  attributes: ReadAttributes | null = null,
 ): EffectiveAccess {
   if (identity.tenant !== snapshot.tenant) refuse('tenant');
   if (snapshot.catalogVersion !== catalog.version) {
     throw new InternalError('the policy snapshot was compiled against another catalog');
   }
-  const known = callerRights(identity, snapshot);
-  const open = known.conditions
+  const rights = callerRights(identity, snapshot);
+  const met = rights.conditions
     .filter((conditions) => holds(conditions, identity, snapshot, circumstances))
     .map(({ key }) => key);
-  const key = open.length === 0 && read === null ? '' : JSON.stringify([open, read !== null]);
-  const found = known.byOpen.get(key);
-  if (found !== undefined && found.read?.key === read?.key) return found;
-  const access = evaluate(identity, snapshot, catalog, open, read);
-  if (known.byOpen.size >= OPEN_SETS) known.byOpen.clear();
-  known.byOpen.set(key, access);
+  const key = met.length === 0 && attributes === null ? '' : JSON.stringify([met, attributes !== null]);
+  const cached = rights.byConditions.get(key);
+  if (cached !== undefined && cached.readAttributes?.key === attributes?.key) return cached;
+  const access = evaluate(identity, snapshot, catalog, met, attributes);
+  if (rights.byConditions.size >= MAX_CONDITION_SETS) rights.byConditions.clear();
+  rights.byConditions.set(key, access);
   return access;
 }
 
@@ -95,13 +95,13 @@ export function attributesToReadFor(
 const NO_ATTRIBUTES: readonly TableAttribute[] = Object.freeze([]);
 
 /** Returns the caller's break-glass limits (maximum duration, uses in 24 hours); null if break-glass is not allowed. */
-export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot): BreakGlass | null {
+export function breakGlassLimitsOf(identity: IdentityClaims, snapshot: PolicySnapshot): BreakGlass | null {
   if (identity.chain.length !== 1) return null;
-  const found = callerRights(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
-  if (found.length === 0) return null;
+  const limits = callerRights(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
+  if (limits.length === 0) return null;
   return {
-    minutes: Math.max(...found.map(({ minutes }) => minutes)),
-    perDay: Math.min(...found.map(({ perDay }) => perDay)),
+    minutes: Math.max(...limits.map(({ minutes }) => minutes)),
+    perDay: Math.min(...limits.map(({ perDay }) => perDay)),
   };
 }
 
@@ -119,8 +119,8 @@ export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Cata
   if (policy === undefined) throw new InternalError(`the policy has no role ${role}`);
   const filters = [...policy.grants.values()].flat().flatMap((g) => (g.filter === null ? [] : [g.filter]));
   const pattern = new Map(filters.flatMap((f) => [...attributesOf(f)].map((a) => [a, 'many'] as const)));
-  const denying = policy.denied.size > 0 ? [role] : [];
-  const rights: Rights = { roles: [role], denying, patterns: [pattern], open: null };
+  const denyingRoles = policy.denied.size > 0 ? [role] : [];
+  const rights: Rights = { roles: [role], denyingRoles, patterns: [pattern], metConditions: null };
   return Object.freeze({
     signature: signatureOf(rights, snapshot),
     policyVersion: snapshot.version,
@@ -133,12 +133,12 @@ function evaluate(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
   catalog: Catalog,
-  open: readonly string[],
-  read: ReadAttributes | null,
+  metConditions: readonly string[],
+  readAttributes: ReadAttributes | null,
 ): EffectiveAccess {
   const caches = cachesOf(snapshot);
-  const chain = subjectsOf(identity, snapshot, read);
-  const rights = rightsOf(identity, snapshot, open, chain);
+  const chain = subjectsOf(identity, snapshot, readAttributes);
+  const rights = rightsOf(identity, snapshot, metConditions, chain);
   const signature = signatureOf(rights, snapshot);
   let accesses = caches.bySignature.get(signature);
   if (accesses === undefined) {
@@ -150,11 +150,11 @@ function evaluate(
     policyVersion: snapshot.version,
     chainLength: chain.length,
     ...accesses,
-    open,
+    metConditions,
     dataRoles: new Set(rights.roles),
     adminRoles: new Set(identity.roles.filter((r) => chain.every((s) => s.adminCeiling.has(r)))),
-    claimed: `${claimedAttributes(identity)}${read?.key ?? ''}`,
-    read,
+    attributesKey: `${claimedAttributes(identity)}${readAttributes?.key ?? ''}`,
+    readAttributes,
     attributeValues: (index: number, name: string) => {
       const value = chain[index]?.attributes.get(name);
       return value === undefined || value === 'any' ? [] : value;
@@ -166,10 +166,10 @@ type RelationAccesses = Required<Pick<Access, 'relations' | 'denied'>>;
 
 /** Access to each relation in `rights`, computed on first use. */
 function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): RelationAccesses {
-  const { seen, denied } = relationsOf(rights, snapshot, catalog);
-  const made = (names: ReadonlySet<string>) =>
+  const { visible, denied } = relationsOf(rights, snapshot, catalog);
+  const lazyAccesses = (names: ReadonlySet<string>) =>
     new LazyMap(names, (name: string) => relationAccess(name, rights, snapshot, catalog));
-  return { relations: made(seen), denied: made(denied) };
+  return { relations: lazyAccesses(visible), denied: lazyAccesses(denied) };
 }
 
 /**
@@ -180,20 +180,20 @@ function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Cat
 export function rightsOf(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
-  open: readonly string[],
+  metConditions: readonly string[],
   chain: readonly SubjectPolicy[] = subjectsOf(identity, snapshot),
 ): Rights {
   const claimed = [...new Set(identity.aclRoles)].sort();
   const denies = (role: string): boolean => (snapshot.roles.get(role)?.denied.size ?? 0) > 0;
   return Object.freeze({
     roles: claimed.filter((r) => chain.length > 0 && chain.every((s) => s.ceiling.has(r))),
-    denying: denying(claimed, chain, denies),
+    denyingRoles: denyingRolesOf(claimed, chain, denies),
     patterns: chain.map((s) => s.pattern),
-    open,
+    metConditions,
   });
 }
 
-function denying(
+function denyingRolesOf(
   claimed: readonly string[],
   chain: readonly SubjectPolicy[],
   denies: (role: string) => boolean,
@@ -208,18 +208,18 @@ function denying(
  * for a token that was not exchanged.
  */
 function claimedAttributes({ members }: IdentityClaims): string {
-  const said = (members ?? []).map(({ rule, attributes }) => [
+  const attributesByMember = (members ?? []).map(({ rule, attributes }) => [
     rule,
     [...attributes].sort(([a], [b]) => (a < b ? -1 : 1)),
   ]);
-  return said.length > 0 ? JSON.stringify(said) : '';
+  return attributesByMember.length > 0 ? JSON.stringify(attributesByMember) : '';
 }
 
 /** A key that is equal for callers with equal governed plans. It excludes attribute values, which are parameters. */
 function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
-  const named = attributesIn(snapshot);
+  const filterAttributes = attributesIn(snapshot);
   const patterns = rights.patterns.map((p) =>
-    [...p].filter(([name]) => named.has(name)).sort(([a], [b]) => (a < b ? -1 : 1)),
+    [...p].filter(([name]) => filterAttributes.has(name)).sort(([a], [b]) => (a < b ? -1 : 1)),
   );
   return createHash('sha256')
     .update(
@@ -227,9 +227,9 @@ function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
         snapshot.version,
         snapshot.catalogVersion,
         rights.roles,
-        rights.denying,
+        rights.denyingRoles,
         patterns,
-        rights.open,
+        rights.metConditions,
       ]),
     )
     .digest('base64url');
@@ -245,27 +245,27 @@ interface Caches {
 interface CallerRights {
   /** The conditions of the grants of the caller's effective roles, sorted by key; usually empty. */
   readonly conditions: readonly CompiledConditions[];
-  /** Access by the keys of the conditions that hold, both without attributes from entities and with those read last. */
-  readonly byOpen: Map<string, EffectiveAccess>;
+  /** Access by the keys of the conditions that hold: without attributes from entities, and with those read last. */
+  readonly byConditions: Map<string, EffectiveAccess>;
   readonly toRead: readonly TableAttribute[];
 }
 
-/** Maximum number of entries in `byOpen` for each identity; more than a token usually needs. */
-const OPEN_SETS = 64;
+/** Maximum number of entries in `byConditions` for each identity; more than a token usually needs. */
+const MAX_CONDITION_SETS = 64;
 
 function callerRights(identity: IdentityClaims, snapshot: PolicySnapshot): CallerRights {
   const { byIdentity } = cachesOf(snapshot);
-  const known = byIdentity.get(identity);
-  if (known !== undefined) return known;
+  const cached = byIdentity.get(identity);
+  if (cached !== undefined) return cached;
   const { roles } = rightsOf(identity, snapshot, []);
   const all = new Map(roles.flatMap((r) => [...(snapshot.roles.get(r)?.conditions ?? [])]));
   const conditions = [...all.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   const filters = roles.flatMap((r) => [...(snapshot.roles.get(r)?.grants.values() ?? [])].flat());
-  const named = new Set(filters.flatMap(({ filter }) => (filter === null ? [] : [...attributesOf(filter)])));
-  const toRead = attributesToRead(named, snapshot);
-  const made = { conditions, byOpen: new Map<string, EffectiveAccess>(), toRead };
-  byIdentity.set(identity, made);
-  return made;
+  const names = new Set(filters.flatMap(({ filter }) => (filter === null ? [] : [...attributesOf(filter)])));
+  const toRead = attributesToRead(names, snapshot);
+  const rights = { conditions, byConditions: new Map<string, EffectiveAccess>(), toRead };
+  byIdentity.set(identity, rights);
+  return rights;
 }
 
 const SIGNATURES = 1_000;
@@ -299,16 +299,16 @@ function holds(
   const purpose = purposes === null ? null : purposeOf(identity, snapshot, stated);
   if (purposes !== null && (purpose === null || !purposes.has(purpose))) return false;
   if (approval !== null) {
-    const given = approved.get(approval.grant);
-    if (given === undefined || !(now >= given.startsAt && now < given.endsAt)) return false;
+    const period = approved.get(approval.grant);
+    if (period === undefined || !(now >= period.startsAt && now < period.endsAt)) return false;
   }
-  return breakGlass === null || isGlassBroken(breakGlass, identity, now, emergency);
+  return breakGlass === null || isBreakGlassActive(breakGlass, identity, now, emergency);
 }
 
 const NONE: readonly string[] = Object.freeze([]);
 
 /** True while break-glass is in use. Only a person can use it, so it is false for a delegated caller. */
-function isGlassBroken(
+function isBreakGlassActive(
   { minutes }: BreakGlass,
   { chain }: IdentityClaims,
   now: number,
@@ -331,10 +331,10 @@ function holdsUntil(
   { startsAt, endsAt, hours, breakGlass, approval }: CompiledConditions,
   { now, emergency }: Circumstances,
 ): number {
-  const ends =
+  const endTimes =
     breakGlass === null || emergency === null ? [] : [emergency.startedAt + breakGlass.minutes * MINUTE_MS];
-  if (approval !== null) ends.push(now + APPROVAL_CHECK_MS); // an approval may be given or withdrawn at any time
-  const moments = [startsAt, endsAt, ...ends].filter((moment) => moment > now);
+  if (approval !== null) endTimes.push(now + APPROVAL_CHECK_MS); // an approval may be given or withdrawn at any time
+  const moments = [startsAt, endsAt, ...endTimes].filter((moment) => moment > now);
   return Math.min(...moments, hours === null ? Number.POSITIVE_INFINITY : nextMinute(now));
 }
 
@@ -351,8 +351,8 @@ export function purposeOf(
   stated: string | null,
 ): string | null {
   const claimed = identity.claims?.get(PURPOSE_CLAIM);
-  const said = stated ?? (claimed?.length === 1 ? (claimed[0] ?? null) : null);
-  return allowsPurpose(identity, snapshot, said) ? said : null;
+  const purpose = stated ?? (claimed?.length === 1 ? (claimed[0] ?? null) : null);
+  return allowsPurpose(identity, snapshot, purpose) ? purpose : null;
 }
 
 /**

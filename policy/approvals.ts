@@ -46,11 +46,11 @@ export const ALL_APPROVED: ApprovedGrants = Object.freeze({
 /** The approvals in force, by chain. */
 export class Approvals {
   #byChain: ReadonlyMap<string, readonly Approval[]> = new Map();
-  readonly #followers = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
 
-  /** Calls `heard` whenever the approvals were read again. */
-  follow(heard: () => void): void {
-    this.#followers.add(heard);
+  /** Calls `listener` whenever the approvals have been reloaded. */
+  follow(listener: () => void): void {
+    this.#listeners.add(listener);
   }
 
   /** Replaces all approvals. */
@@ -61,32 +61,32 @@ export class Approvals {
       byChain.set(key, [...(byChain.get(key) ?? []), approval]);
     }
     this.#byChain = byChain;
-    for (const heard of this.#followers) heard();
+    for (const listener of this.#listeners) listener();
   }
 
   /** Returns the approvals in force for this chain, purpose and task. If two cover a grant, the later end applies. */
-  of(
+  inForce(
     { chain }: Pick<IdentityClaims, 'chain'>,
     purpose: string | null,
     task: string | null,
     now = Date.now(),
   ): ApprovedGrants {
     if (this.#byChain.size === 0) return NOTHING_APPROVED;
-    const found = (this.#byChain.get(JSON.stringify(chain)) ?? [])
+    const matching = (this.#byChain.get(JSON.stringify(chain)) ?? [])
       .filter((a) => (a.purpose === null || a.purpose === purpose) && (a.task === null || a.task === task))
       .filter(({ startsAt, endsAt }) => now >= startsAt && now < endsAt)
       .sort((a, b) => a.endsAt - b.endsAt);
-    if (found.length === 0) return NOTHING_APPROVED;
-    const byGrant = new Map(found.flatMap((a) => a.grants.map((grant) => [grant, a] as const)));
+    if (matching.length === 0) return NOTHING_APPROVED;
+    const byGrant = new Map(matching.flatMap((a) => a.grants.map((grant) => [grant, a] as const)));
     return Object.freeze({
-      ids: Object.freeze(found.map(({ id }) => id)),
+      ids: Object.freeze(matching.map(({ id }) => id)),
       get: (grant: string) => byGrant.get(grant),
     });
   }
 }
 
 /** The lookup of the approvals for a request. */
-export type ApprovalCheck = Pick<Approvals, 'of'>;
+export type ApprovalCheck = Pick<Approvals, 'inForce'>;
 
 /** The approvals for running queries. */
-export type FollowedApprovals = Pick<Approvals, 'of' | 'follow'>;
+export type FollowedApprovals = Pick<Approvals, 'inForce' | 'follow'>;

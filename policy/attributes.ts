@@ -45,20 +45,20 @@ const MATCHES = new WeakMap<object, readonly AttributeMatch[]>();
 
 /** Returns the attribute comparisons in an expression. Searches all properties of every node, so none is missed. */
 function matchesIn(expression: object): readonly AttributeMatch[] {
-  const known = MATCHES.get(expression);
-  if (known !== undefined) return known;
-  const found: AttributeMatch[] = [];
-  search(expression, found);
-  MATCHES.set(expression, found);
-  return found;
+  const cached = MATCHES.get(expression);
+  if (cached !== undefined) return cached;
+  const matches: AttributeMatch[] = [];
+  search(expression, matches);
+  MATCHES.set(expression, matches);
+  return matches;
 }
 
-function search(value: object, found: AttributeMatch[]): void {
-  if (isMatch(value)) found.push(value);
+function search(value: object, matches: AttributeMatch[]): void {
+  if (isMatch(value)) matches.push(value);
   for (const [key, inner] of Object.entries(value)) {
     if (typeof inner !== 'object' || inner === null) continue;
-    if (key === 'definition') found.push(...matchesIn(inner));
-    else search(inner, found);
+    if (key === 'definition') matches.push(...matchesIn(inner));
+    else search(inner, matches);
   }
 }
 
@@ -88,12 +88,12 @@ interface Filters {
 
 /** Returns the columns, possibly cast, that filters compare with each attribute; other expressions are left out. */
 export function comparedColumns(filters: Filters): ReadonlyMap<string, readonly AttributeColumn[]> {
-  const found = new Map<string, AttributeColumn[]>();
+  const columns = new Map<string, AttributeColumn[]>();
   for (const { relation, attribute, arg } of comparisonsIn(filters)) {
     const column = columnIn(arg);
-    if (column !== null) found.set(attribute, [...(found.get(attribute) ?? []), { relation, column }]);
+    if (column !== null) columns.set(attribute, [...(columns.get(attribute) ?? []), { relation, column }]);
   }
-  return found;
+  return columns;
 }
 
 interface FilterComparison extends Pick<AttributeMatch, 'attribute' | 'arg'> {
@@ -120,18 +120,18 @@ function columnIn(expr: Expr): string | null {
   return expr.kind === 'cast' ? columnIn(expr.arg) : null;
 }
 
-const NAMED = new WeakMap<RoleFilters, ReadonlySet<string>>();
+const FILTER_ATTRIBUTES = new WeakMap<RoleFilters, ReadonlySet<string>>();
 
 /** Returns the names of the attributes in the grant filters of a policy; only these affect rights. */
 export function attributesIn({ roles }: { readonly roles: RoleFilters }): ReadonlySet<string> {
-  const known = NAMED.get(roles);
-  if (known !== undefined) return known;
-  const found = new Set<string>();
+  const cached = FILTER_ATTRIBUTES.get(roles);
+  if (cached !== undefined) return cached;
+  const names = new Set<string>();
   for (const { grants } of roles.values())
     for (const { filter } of [...grants.values()].flat())
-      if (filter !== null) for (const name of attributesOf(filter)) found.add(name);
-  NAMED.set(roles, found);
-  return found;
+      if (filter !== null) for (const name of attributesOf(filter)) names.add(name);
+  FILTER_ATTRIBUTES.set(roles, names);
+  return names;
 }
 
 /** A filter's comparison of an attribute with a type that its value cannot have. */
@@ -147,28 +147,29 @@ export class AttributeTypes {
 
   constructor(roles: RoleFilters, tableAttributes: Filters['tableAttributes']) {
     for (const { role, relation, attribute, arg } of comparisonsIn({ roles, tableAttributes }))
-      for (const one of role === null ? roles.keys() : [role]) this.#add(attribute, arg.type, one, relation);
+      for (const roleName of role === null ? roles.keys() : [role])
+        this.#add(attribute, arg.type, roleName, relation);
   }
 
   /** Finds a filter that compares the attribute with another type; number types count as one. Null if there is none. */
   otherThan(attribute: string, type: TypeName): TypeMismatch | null {
-    const alike = (other: TypeName): boolean => other === type || (isNumber(other) && isNumber(type));
-    for (const [other, comparing] of this.#compared.get(attribute) ?? []) {
-      const [relation] = comparing.values();
-      if (!alike(other) && relation !== undefined) return { relation, type: other };
+    const isSameType = (other: TypeName): boolean => other === type || (isNumber(other) && isNumber(type));
+    for (const [other, relationByRole] of this.#compared.get(attribute) ?? []) {
+      const [relation] = relationByRole.values();
+      if (!isSameType(other) && relation !== undefined) return { relation, type: other };
     }
     return null;
   }
 
   /** Finds a filter of `roles` that compares the attribute with a type that `value` cannot have, or returns null. */
   mismatch(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): TypeMismatch | null {
-    for (const [type, comparing] of this.#compared.get(attribute) ?? []) {
-      if (fits(value, type)) continue;
+    for (const [type, relationByRole] of this.#compared.get(attribute) ?? []) {
+      if (canHaveType(value, type)) continue;
       const role =
-        roles.size < comparing.size
-          ? [...roles].find((r) => comparing.has(r))
-          : [...comparing.keys()].find((r) => roles.has(r));
-      if (role !== undefined) return { relation: comparing.get(role) ?? '', type };
+        roles.size < relationByRole.size
+          ? [...roles].find((r) => relationByRole.has(r))
+          : [...relationByRole.keys()].find((r) => roles.has(r));
+      if (role !== undefined) return { relation: relationByRole.get(role) ?? '', type };
     }
     return null;
   }
@@ -185,7 +186,7 @@ export class AttributeTypes {
  * True if `value` can be a value of `type`. A number does not fit string types: `007` and `1.10` lose their zeros as
  * numbers, so they must be quoted.
  */
-function fits(value: AttributeScalar, type: TypeName): boolean {
+function canHaveType(value: AttributeScalar, type: TypeName): boolean {
   if (typeof value === 'boolean') return type === 'bool';
   if (typeof value === 'number' && !isNumber(type)) return false;
   return couldBe(String(value), type);

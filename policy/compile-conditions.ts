@@ -14,9 +14,9 @@ import type { DocumentPath, ProblemList } from './problems.js';
 /** Parses `10.0.0.0/8`, `fd00::/8`, or a single address; null for anything else. */
 function networkOf(text: string): { readonly address: string; readonly prefix: number } | null {
   const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  const most = isIP(address) === 4 ? 32 : 128;
-  const prefix = bits === undefined ? most : Number(bits);
-  return isIP(address) === 0 || prefix > most ? null : { address, prefix };
+  const maxPrefix = isIP(address) === 4 ? 32 : 128;
+  const prefix = bits === undefined ? maxPrefix : Number(bits);
+  return isIP(address) === 0 || prefix > maxPrefix ? null : { address, prefix };
 }
 
 /**
@@ -56,13 +56,13 @@ export function compileConditions(
   path: DocumentPath,
   context: ConditionsContext,
 ): CompiledConditions | null {
-  const given = conditionsIn(grant);
-  if (given === null) return null;
-  const { starts, ends, when, for: purposes, break_glass: breakGlass } = given;
+  const conditions = conditionsIn(grant);
+  if (conditions === null) return null;
+  const { starts, ends, when, for: purposes, break_glass: breakGlass } = conditions;
   // INVARIANT: the key of a grant that needs an approval contains a hash of the whole grant, so that an approval covers
   // no other grant.
-  const approval = given.approval && { ...given.approval, grant: hashOf(grant) };
-  const written = { ...given, approval };
+  const approval = conditions.approval && { ...conditions.approval, grant: grantHash(grant) };
+  const keyParts = { ...conditions, approval };
   const fault = (at: readonly string[], message: string, hint: string | null = null): void =>
     context.problems.add('condition', [...path, ...at], { message, hint });
   const startsAt = momentOf(starts, 'starts', Number.NEGATIVE_INFINITY, fault);
@@ -78,12 +78,12 @@ export function compileConditions(
   if (typeof network === 'string')
     fault(['when', 'networks'], `\`${network}\` is no network`, 'write it as 10.0.0.0/8 or fd00::/8');
   return Object.freeze({
-    key: JSON.stringify(written, sorted),
+    key: JSON.stringify(keyParts, canonical),
     startsAt,
     endsAt,
     hours: hoursOf(when, fault),
     surfaces: when?.surfaces === undefined ? null : new Set<string>(when.surfaces),
-    network: typeof network === 'string' ? nobody : network,
+    network: typeof network === 'string' ? matchNone : network,
     claims: new Map(
       Object.entries(when?.claims ?? {}).map(([name, values]) => [
         name,
@@ -110,16 +110,16 @@ export function checkApprovers(document: PolicyDocument, problems: ProblemList):
         });
 }
 
-function hashOf(grant: GrantDocument): string {
-  return createHash('sha256').update(JSON.stringify(grant, sorted)).digest('hex').slice(0, 32);
+function grantHash(grant: GrantDocument): string {
+  return createHash('sha256').update(JSON.stringify(grant, canonical)).digest('hex').slice(0, 32);
 }
 
 type FaultAt = (at: readonly string[], message: string, hint?: string | null) => void;
 
-const nobody = (): boolean => false;
+const matchNone = (): boolean => false;
 
 /** Replacer that makes JSON canonical: lists are treated as sets, and the order of keys does not matter. */
-function sorted(_key: string, value: unknown): unknown {
+function canonical(_key: string, value: unknown): unknown {
   if (Array.isArray(value)) return [...(value as readonly unknown[])].map(String).sort();
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -128,8 +128,8 @@ function sorted(_key: string, value: unknown): unknown {
 /** Parses a time; undefined gives `absent`. A UTC offset is required, so the result does not depend on the machine. */
 function momentOf(text: string | undefined, at: string, absent: number, fault: FaultAt): number {
   if (text === undefined) return absent;
-  const has = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
-  const moment = has ? Date.parse(text) : Number.NaN;
+  const isWellFormed = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
+  const moment = isWellFormed ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(moment) || !isOnCalendar(text))
     fault([at], `\`${text}\` is not a moment`, 'write it with its offset, as 2026-12-31T18:00:00+01:00');
   return moment;
@@ -171,8 +171,8 @@ function hoursOf(when: GrantDocument['when'], fault: FaultAt): Hours | null {
   });
 }
 
-/** Every condition that a grant may have. The type rejects a list in which a condition is missing. */
-const EVERY: Readonly<Record<keyof GrantConditions, true>> = Object.freeze({
+/** All grant conditions. The type makes `tsc` fail if one is missing. */
+const ALL_CONDITIONS: Readonly<Record<keyof GrantConditions, true>> = Object.freeze({
   starts: true,
   ends: true,
   when: true,
@@ -183,15 +183,15 @@ const EVERY: Readonly<Record<keyof GrantConditions, true>> = Object.freeze({
 
 /** Returns the conditions of a grant as written in the policy file; null if the grant is unconditional. */
 export function conditionsIn(grant: GrantDocument): GrantConditions | null {
-  const given = Object.keys(EVERY).flatMap((key) => {
+  const entries = Object.keys(ALL_CONDITIONS).flatMap((key) => {
     const value = grant[key as keyof GrantConditions]; // cast: `key` is a key of EVERY
     return value === undefined ? [] : [[key, value] as const];
   });
-  return given.length === 0 ? null : Object.fromEntries(given);
+  return entries.length === 0 ? null : Object.fromEntries(entries);
 }
 
 /** Returns a copy of the grant without its conditions. */
 export function withoutConditions(grant: GrantDocument): Omit<GrantDocument, keyof GrantConditions> {
-  const others = Object.entries(grant).filter(([key]) => !Object.hasOwn(EVERY, key));
+  const others = Object.entries(grant).filter(([key]) => !Object.hasOwn(ALL_CONDITIONS, key));
   return Object.fromEntries(others) as Omit<GrantDocument, keyof GrantConditions>; // cast: only conditions are left out
 }

@@ -55,7 +55,7 @@ export function* compileSnapshotInSteps(
   if (!isName(document.tenant))
     problems.add('name', ['tenant'], { message: 'the tenant has no usable name' });
   else if (tenant !== null && tenant !== document.tenant)
-    problems.add('tenant', ['tenant'], anotherTenant(document, tenant));
+    problems.add('tenant', ['tenant'], tenantMismatch(document, tenant));
   names.maskedLabels(masks, ['masks']);
   for (const name of Object.keys(document.order ?? {})) names.relation(name, ['order', name]);
   const units = compileUnits(document, names, problems);
@@ -63,7 +63,7 @@ export function* compileSnapshotInSteps(
   const subjects = new Map<string, SubjectPolicy>();
   for (const [name, s] of Object.entries(document.subjects)) {
     subjects.set(name, compileSubject(name, s, names, purposes, problems));
-    if (subjects.size % SUBJECTS === 0) yield;
+    if (subjects.size % SUBJECTS_PER_STEP === 0) yield;
   }
   const roles = new Map<string, RolePolicy>();
   for (const [name, r] of Object.entries(document.roles)) {
@@ -111,7 +111,7 @@ function checkTableAttributes(
   types: AttributeTypes,
   problems: ProblemList,
 ): void {
-  const twice = (stated: object | undefined, path: DocumentPath): void => {
+  const report = (stated: object | undefined, path: DocumentPath): void => {
     for (const name of Object.keys(stated ?? {}))
       if (tableAttributes.has(name))
         problems.add('attribute', [...path, 'attributes', name], {
@@ -119,8 +119,8 @@ function checkTableAttributes(
           hint: 'use another name for one of them',
         });
   };
-  for (const [name, { attributes }] of Object.entries(subjects)) twice(attributes, ['subjects', name]);
-  for (const [i, { attributes }] of exchange.entries()) twice(attributes, ['exchange', i]);
+  for (const [name, { attributes }] of Object.entries(subjects)) report(attributes, ['subjects', name]);
+  for (const [i, { attributes }] of exchange.entries()) report(attributes, ['exchange', i]);
   for (const { name, type, relation, column } of tableAttributes.values()) {
     const compared = types.otherThan(name, type);
     if (compared !== null)
@@ -143,21 +143,21 @@ function* checkAttributesInSteps(
     const ceiling = subjects.get(name)?.ceiling ?? new Set();
     for (const [attribute, value] of Object.entries(attributes))
       for (const scalar of attributeScalars(value) ?? []) {
-        const misfit = types.mismatch(ceiling, attribute, scalar);
-        if (misfit !== null)
+        const mismatch = types.mismatch(ceiling, attribute, scalar);
+        if (mismatch !== null)
           problems.add(
             'attribute',
             ['subjects', name, 'attributes', attribute],
-            mismatchFault(attribute, scalar, misfit),
+            mismatchFault(attribute, scalar, mismatch),
           );
       }
-    if (++checked % SUBJECTS === 0) yield;
+    if (++checked % SUBJECTS_PER_STEP === 0) yield;
   }
 }
 
-const SUBJECTS = 256;
+const SUBJECTS_PER_STEP = 256;
 
-function anotherTenant(document: PolicyDocument, tenant: string): Fault {
+function tenantMismatch(document: PolicyDocument, tenant: string): Fault {
   return {
     message: `the policy is that of tenant \`${document.tenant}\`, and the manifest that of \`${tenant}\``,
     hint: 'take the policy that belongs to the manifest, or name one tenant in both files',
@@ -218,11 +218,11 @@ function compileUnits(
   const units = new Map<string, string>();
   for (const [name, column] of Object.entries(document.privacy_units ?? {})) {
     const path = ['privacy_units', name] as const;
-    const found = names.relation(name, path);
-    if (found === null) continue;
-    names.columns([column], found, path);
-    const type = found.relation.columns.find((c) => c.name === column)?.type;
-    if (type === undefined || !isComparable(type) || found.relation.kind === 'facet')
+    const resolved = names.relation(name, path);
+    if (resolved === null) continue;
+    names.columns([column], resolved, path);
+    const type = resolved.relation.columns.find((c) => c.name === column)?.type;
+    if (type === undefined || !isComparable(type) || resolved.relation.kind === 'facet')
       problems.add('groups', path, { message: `\`${column}\` tells nobody apart in \`${name}\`` });
     units.set(name, column);
   }
@@ -254,9 +254,9 @@ function compileSubject(
   if (!isName(name)) problems.add('name', path, { message: 'no token can carry this subject name' });
   const attributes = new Map<string, AttributeValue>();
   for (const [key, value] of Object.entries(document.attributes ?? {})) {
-    const read = readAttribute(value);
-    if (read !== null) attributes.set(key, read);
-    else problems.add('attribute', [...path, 'attributes', key], NO_ATTRIBUTE);
+    const parsed = readAttribute(value);
+    if (parsed !== null) attributes.set(key, parsed);
+    else problems.add('attribute', [...path, 'attributes', key], INVALID_ATTRIBUTE);
   }
   return Object.freeze({
     ceiling: names.ceiling(document.ceiling, [...path, 'ceiling']),
@@ -267,7 +267,7 @@ function compileSubject(
   });
 }
 
-const NO_ATTRIBUTE = {
+const INVALID_ATTRIBUTE = {
   message: 'an attribute is text, a number, true or false, a list of these, or `{any: true}`',
   hint: 'put a number of more than 15 digits between quotes',
 };

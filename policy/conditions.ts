@@ -89,8 +89,8 @@ const MINUTE_MS = 60_000;
 /** Converts `08:30` to minutes since midnight; `24:00` is the end of the day; null for anything else. */
 export function minutesOf(text: string): number | null {
   const [, hours, minutes] = /^(\d{2}):([0-5]\d)$/.exec(text) ?? [];
-  const found = Number(hours) * 60 + Number(minutes);
-  return found <= MINUTES_OF_DAY ? found : null; // also null if `found` is NaN
+  const total = Number(hours) * 60 + Number(minutes);
+  return total <= MINUTES_OF_DAY ? total : null; // also null if `total` is NaN
 }
 
 /** Returns a clock for an IANA time zone such as `Europe/Berlin`; null for an unknown zone. */

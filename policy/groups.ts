@@ -28,7 +28,7 @@ interface GroupsContext {
  */
 export function compileGroups(
   grant: GrantDocument,
-  found: RelationNames,
+  target: RelationNames,
   path: DocumentPath,
   { names, catalog, problems, units }: GroupsContext,
 ): GroupRule | null {
@@ -45,10 +45,10 @@ export function compileGroups(
   } else if (size !== undefined && (!Number.isInteger(size) || size < 2 || size > MAX_SIZE)) {
     fault('min_group_size', `\`min_group_size\` is a whole number from 2 to ${MAX_SIZE}`);
   }
-  if (found.relation.kind === 'facet') {
+  if (target.relation.kind === 'facet') {
     fault('min_group_size', 'a facet has passages, which cannot be aggregated', 'leave `min_group_size` out');
-  } else if (found.relation.primaryKey.length === 0) {
-    fault('min_group_size', `\`${found.relation.name}\` has no primary key to tell its entities apart by`);
+  } else if (target.relation.primaryKey.length === 0) {
+    fault('min_group_size', `\`${target.relation.name}\` has no primary key to tell its entities apart by`);
   }
   const unit = units.get(grant.on);
   if (size === undefined && [distinct, dominance, overlap].some((part) => part !== undefined))
@@ -64,15 +64,15 @@ export function compileGroups(
   const rules = {
     minimum: size ?? MAX_SIZE,
     ...(unit !== undefined && { unit }),
-    ...(distinct !== undefined && { distinct: distinctOf(distinct, found, path, names, fault) }),
+    ...(distinct !== undefined && { distinct: distinctOf(distinct, target, path, names, fault) }),
     ...(dominance !== undefined && { dominance }),
-    ...(overlap !== undefined && { overlap: overlapOf(overlap, unit, grant, found, fault) }),
+    ...(overlap !== undefined && { overlap: overlapOf(overlap, unit, grant, target, fault) }),
   };
   if (metrics === undefined) return Object.freeze({ ...rules, metrics: null });
   if (metrics.length === 0)
     fault('metrics', 'the grant names no metric', 'leave `metrics` out for any aggregate');
   const granted = new Map<string, ReadonlySet<string>>();
-  for (const metric of names.metrics(metrics, found, [...path, 'metrics'])) {
+  for (const metric of names.metrics(metrics, target, [...path, 'metrics'])) {
     if (metric.type !== 'simple') {
       fault(
         'metrics',
@@ -92,7 +92,7 @@ export function compileGroups(
 }
 
 /** Types whose text does not depend on session settings, so that a key can identify a row across answers. */
-const STEADY: ReadonlySet<TypeName> = new Set<TypeName>([
+const STABLE_TEXT_TYPES: ReadonlySet<TypeName> = new Set<TypeName>([
   'bool',
   'int2',
   'int4',
@@ -113,7 +113,7 @@ function overlapOf(
   for (const name of [...relation.primaryKey, ...(unit === undefined ? [] : [unit])]) {
     const column = relation.columns.find((c) => c.name === name);
     if (column === undefined) continue;
-    if (!STEADY.has(column.type) || column.stored !== undefined)
+    if (!STABLE_TEXT_TYPES.has(column.type) || column.stored !== undefined)
       fault('overlap', `rows cannot be recognized by \`${name}\`, which is a ${column.type}`);
     if (column.sensitivity !== null && !unmask.includes(column.sensitivity))
       fault(
@@ -127,19 +127,19 @@ function overlapOf(
 
 function distinctOf(
   distinct: Readonly<Record<string, number>>,
-  found: RelationNames,
+  target: RelationNames,
   path: DocumentPath,
   names: NameResolver,
   fault: (at: string, message: string, hint?: string | null) => void,
 ): ReadonlyMap<string, number> {
   const columns = Object.keys(distinct);
-  names.columns(columns, found, [...path, 'distinct']);
+  names.columns(columns, target, [...path, 'distinct']);
   if (columns.length === 0) fault('distinct', 'no column is named');
-  for (const [name, least] of Object.entries(distinct)) {
-    const type = found.relation.columns.find((c) => c.name === name)?.type;
+  for (const [name, minimum] of Object.entries(distinct)) {
+    const type = target.relation.columns.find((c) => c.name === name)?.type;
     if (type !== undefined && !isComparable(type))
       fault('distinct', `values of \`${name}\` cannot be told apart`);
-    if (!Number.isInteger(least) || least < 2 || least > MAX_SIZE)
+    if (!Number.isInteger(minimum) || minimum < 2 || minimum > MAX_SIZE)
       fault('distinct', `a group has at least a whole number of values from 2 to ${MAX_SIZE}`);
   }
   return new Map(Object.entries(distinct));

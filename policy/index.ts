@@ -3,10 +3,10 @@
 export {
   accessUntil,
   attributesToReadFor,
+  breakGlassLimitsOf,
   type EffectiveAccess,
   effectiveAccess,
   isEmpty,
-  mayBreakGlass,
   purposeOf,
   roleAccess,
 } from './access.js';
@@ -86,7 +86,7 @@ export {
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { roleIn, type SessionRights, sessionRights } from './session-rights.js';
 export type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
-export { subjectsOf, withRead } from './subjects.js';
+export { subjectsOf, withReadAttributes } from './subjects.js';
 export { accessForReading } from './table-attributes.js';
 export {
   type CertificateRule,

@@ -5,7 +5,7 @@
 export class LazyMap<K, V> implements ReadonlyMap<K, V> {
   readonly #keys: ReadonlySet<K>;
   readonly #make: (key: K) => V;
-  readonly #made = new Map<K, V>();
+  readonly #cache = new Map<K, V>();
 
   constructor(keys: ReadonlySet<K>, make: (key: K) => V) {
     this.#keys = keys;
@@ -45,10 +45,10 @@ export class LazyMap<K, V> implements ReadonlyMap<K, V> {
   }
 
   #valueOf(key: K): V {
-    const made = this.#made.get(key);
-    if (made !== undefined) return made;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
     const value = this.#make(key);
-    this.#made.set(key, value);
+    this.#cache.set(key, value);
     return value;
   }
 }

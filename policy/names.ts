@@ -30,8 +30,8 @@ export class NameResolver {
   }
 
   relation(name: string, path: DocumentPath): RelationNames | null {
-    const found = this.#relations.get(name);
-    if (found !== undefined) return found;
+    const relation = this.#relations.get(name);
+    if (relation !== undefined) return relation;
     this.#unknown('unknownRelation', 'entity, bridge or facet', name, this.#relations.keys(), path);
     return null;
   }
@@ -58,12 +58,15 @@ export class NameResolver {
 
   /** Returns the metrics with these names. A name that is not a metric of `relation` adds a problem. */
   metrics(names: readonly string[], relation: RelationNames, path: DocumentPath): readonly Metric[] {
-    const own = [...this.#metrics.values()].filter((m) => m.entity === relation.relation.name);
+    const metrics = [...this.#metrics.values()].filter((m) => m.entity === relation.relation.name);
     return names.flatMap((name, i) => {
-      const found = own.find((m) => m.name === name);
-      if (found !== undefined) return [found];
-      const known = own.map((m) => m.name);
-      this.#unknown('unknownMetric', `metric of \`${relation.relation.name}\``, name, known, [...path, i]);
+      const metric = metrics.find((m) => m.name === name);
+      if (metric !== undefined) return [metric];
+      const candidates = metrics.map((m) => m.name);
+      this.#unknown('unknownMetric', `metric of \`${relation.relation.name}\``, name, candidates, [
+        ...path,
+        i,
+      ]);
       return [];
     });
   }
@@ -88,10 +91,10 @@ export class NameResolver {
 
   /** Reports a mask for an unused label as a typo if a label in use has a similar name and no mask. */
   maskedLabels(masks: ReadonlyMap<string, MaskKind>, path: DocumentPath): void {
-    const occurring = new Set([...this.#relations.values()].flatMap((r) => [...r.labels]));
-    const unmasked = [...occurring].filter((l) => !masks.has(l));
+    const usedLabels = new Set([...this.#relations.values()].flatMap((r) => [...r.labels]));
+    const unmasked = [...usedLabels].filter((l) => !masks.has(l));
     for (const label of masks.keys()) {
-      if (!occurring.has(label) && nearest(label, unmasked) !== null) {
+      if (!usedLabels.has(label) && nearest(label, unmasked) !== null) {
         this.#unknown('unknownLabel', 'sensitivity label', label, unmasked, [...path, label]);
       }
     }
@@ -99,14 +102,14 @@ export class NameResolver {
 
   #unknown(
     problem: ProblemName,
-    what: string,
+    kind: string,
     name: string,
-    known: Iterable<string>,
+    candidates: Iterable<string>,
     path: DocumentPath,
   ): void {
-    const near = this.#problems.few ? nearest(name, known) : null;
+    const near = this.#problems.allowsSuggestions ? nearest(name, candidates) : null;
     const hint = near === null ? null : `perhaps you meant \`${near}\``;
-    this.#problems.add(problem, path, { message: `there is no ${what} \`${name}\``, hint });
+    this.#problems.add(problem, path, { message: `there is no ${kind} \`${name}\``, hint });
   }
 }
 

@@ -70,8 +70,11 @@ export class ProblemList {
     );
   }
 
-  /** True while there are fewer than 100 problems. Only the first 100 get suggestions, each a pass over all names. */
-  get few(): boolean {
+  /**
+   * True while there are fewer than 100 problems. Only the first 100 get a suggestion, since finding one is a pass
+   * over all names.
+   */
+  get allowsSuggestions(): boolean {
     return this.#problems.length < 100;
   }
 

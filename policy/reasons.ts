@@ -9,7 +9,7 @@ import type { PolicyGrant, PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
 import { statedAttributes } from './table-attributes.js';
 
-/** A claimed role and its effect. */
+/** A role claimed by the caller, and its effect. */
 interface RoleReason {
   readonly role: string;
   readonly counts: boolean;
@@ -71,12 +71,12 @@ export function reasonsFor(
   snapshot: PolicySnapshot,
   catalog: Catalog,
 ): Reasons {
-  const claimed = [...new Set(identity.aclRoles)].sort();
+  const claimedRoles = [...new Set(identity.aclRoles)].sort();
   const chain = subjectsOf(identity, snapshot).map((policy, i) => ({
     name: identity.chain[i] ?? '',
     ...policy,
   }));
-  const counting = new Set(
+  const effectiveIds = new Set(
     [...(access.relations.get(relation)?.grants ?? []), ...(access.denied?.get(relation)?.grants ?? [])].map(
       (g) => g.id,
     ),
@@ -89,8 +89,8 @@ export function reasonsFor(
         rule: `roles.${role}.grants[${index}]`,
         id: grant.id,
         role,
-        ...written(snapshot.document.roles[role]?.grants[index]),
-        counts: counting.has(grant.id),
+        ...asDeclared(snapshot.document.roles[role]?.grants[index]),
+        counts: effectiveIds.has(grant.id),
         lacking: chain.flatMap(({ name, attributes }) =>
           needed.filter((a) => !attributes.has(a)).map((attribute) => ({ subject: name, attribute })),
         ),
@@ -103,18 +103,18 @@ export function reasonsFor(
       return [{ rule: `roles.${role}.deny[${i}]`, role, columns: rule.columns ?? null, held_by }];
     });
   return Object.freeze({
-    roles: claimed.map((role) => ({
+    roles: claimedRoles.map((role) => ({
       role,
       counts: access.dataRoles.has(role),
       declared: snapshot.roles.has(role),
       beyond: chain.filter((s) => !s.ceiling.has(role)).map((s) => s.name),
     })),
-    grants: claimed.flatMap(grantsOf),
-    denials: claimed.flatMap(denialsOf),
+    grants: claimedRoles.flatMap(grantsOf),
+    denials: claimedRoles.flatMap(denialsOf),
   });
 }
 
-function written(
+function asDeclared(
   grant: GrantDocument | undefined,
 ): Pick<GrantReason, 'columns' | 'rows' | 'unmask' | 'min_group_size' | 'conditions'> {
   const conditions = grant === undefined ? null : conditionsIn(grant);
@@ -161,6 +161,6 @@ export function hypotheticalClaims(
 }
 
 /** Creates an identity without proof, for `osl policy test`, which queries databases made for the test. */
-export function testIdentity(supposed: HypotheticalCaller, snapshot: PolicySnapshot): Identity {
-  return mintIdentity(hypotheticalClaims(supposed, snapshot));
+export function testIdentity(caller: HypotheticalCaller, snapshot: PolicySnapshot): Identity {
+  return mintIdentity(hypotheticalClaims(caller, snapshot));
 }

@@ -15,11 +15,11 @@ export interface RoleContext {
   /** By relation: the column that identifies a data subject, if it is not the primary key. */
   readonly units: ReadonlyMap<string, string>;
   readonly purposes: ReadonlySet<string>;
-  /** A secret that keeps grant ids from being traced back to role names. */
+  /** A secret that prevents tracing grant ids back to role names. */
   readonly idKey: string;
 }
 
-/** Compiles a role in steps of `GRANTS` grants, so that other requests can be served in between. */
+/** Compiles a role in steps of `GRANTS_PER_STEP` grants, so that other requests can be served in between. */
 export function* compileRoleInSteps(
   name: string,
   document: RoleDocument,
@@ -33,7 +33,7 @@ export function* compileRoleInSteps(
     if (compiled === null) continue;
     if (list === undefined) grants.set(grant.on, [compiled]);
     else list.push(compiled);
-    if (i % GRANTS === GRANTS - 1) yield;
+    if (i % GRANTS_PER_STEP === GRANTS_PER_STEP - 1) yield;
   }
   yield;
   for (const list of grants.values()) Object.freeze(list);
@@ -53,9 +53,9 @@ function requireVersions(
   grants: ReadonlyMap<string, readonly PolicyGrant[]>,
   { catalog, problems }: RoleContext,
 ): void {
-  for (const [relation, own] of grants) {
+  for (const [relation, roleGrants] of grants) {
     const facet = catalog.facets.get(relation);
-    if (facet === undefined || versionFor(facet, { grants: own }) !== null) continue;
+    if (facet === undefined || versionFor(facet, { grants: roleGrants }) !== null) continue;
     const labels = [...new Set(facet.versions.flatMap((v) => [...v.redacts]))].sort();
     problems.add('facetVersion', ['roles', role], {
       message: `no version of facet \`${relation}\` leaves out all that the role may not read in it`,
@@ -64,7 +64,7 @@ function requireVersions(
   }
 }
 
-const GRANTS = 32;
+const GRANTS_PER_STEP = 32;
 
 function compileGrant(
   id: string,
@@ -73,8 +73,8 @@ function compileGrant(
   context: RoleContext,
 ): PolicyGrant | null {
   const { names, predicates, problems } = context;
-  const found = names.relation(grant.on, [...path, 'on']);
-  if (found === null) return null;
+  const target = names.relation(grant.on, [...path, 'on']);
+  if (target === null) return null;
   if (grant.columns.length === 0 && grant.metrics === undefined) {
     problems.add('noColumns', [...path, 'columns'], {
       message: 'the grant names no column',
@@ -82,10 +82,10 @@ function compileGrant(
     });
   }
   const columnPath = [...path, 'columns'];
-  const columns = grant.columns === '*' ? found.columns : names.columns(grant.columns, found, columnPath);
+  const columns = grant.columns === '*' ? target.columns : names.columns(grant.columns, target, columnPath);
   const unmask = names.labels(grant.unmask ?? [], [...path, 'unmask']);
-  const groups = compileGroups(grant, found, path, context);
-  if (grant.decode === true && found.relation.kind !== 'facet') {
+  const groups = compileGroups(grant, target, path, context);
+  if (grant.decode === true && target.relation.kind !== 'facet') {
     problems.add('decode', [...path, 'decode'], {
       message: `\`${grant.on}\` is not a facet, so it has no passages`,
       hint: 'leave `decode` out',
@@ -95,7 +95,7 @@ function compileGrant(
   const plain = { id, columns, unmask, conditions, ...(groups !== null && { groups }) };
   const shape = grant.decode === true ? { ...plain, decode: true } : plain;
   if (grant.rows === undefined) return Object.freeze({ ...shape, filter: null });
-  const filter = predicates.bind(grant.rows, found.relation, [...path, 'rows']);
+  const filter = predicates.bind(grant.rows, target.relation, [...path, 'rows']);
   // INVARIANT: a filter that does not bind never becomes "every row"; the whole policy is rejected as well.
   return filter === null ? null : Object.freeze({ ...shape, filter });
 }
@@ -108,15 +108,15 @@ function compileDenied(
   const denied = new Map<string, DeniedColumns>();
   for (const [i, rule] of (document.deny ?? []).entries()) {
     const path: DocumentPath = ['roles', role, 'deny', i];
-    const found = names.relation(rule.on, [...path, 'on']);
-    if (found === null) continue;
+    const target = names.relation(rule.on, [...path, 'on']);
+    if (target === null) continue;
     if (rule.columns?.length === 0) {
       const hint = 'leave `columns` out to deny all of it';
       problems.add('noColumns', [...path, 'columns'], { message: 'the rule names no column', hint });
     }
-    const rest =
-      rule.columns === undefined ? 'all' : names.columns(rule.columns, found, [...path, 'columns']);
-    denied.set(rule.on, joinDenied(denied.get(rule.on), rest));
+    const columns =
+      rule.columns === undefined ? 'all' : names.columns(rule.columns, target, [...path, 'columns']);
+    denied.set(rule.on, joinDenied(denied.get(rule.on), columns));
   }
   return denied;
 }
@@ -138,8 +138,8 @@ export class PredicateBinder {
   readonly #problems: ProblemList;
   readonly #bound = new Map<Relation, Map<string, Expr | QueryError>>();
   /** Bound predicates by column signature, then by text. */
-  readonly #alike = new Map<string, Map<string, Expr>>();
-  readonly #likeness = new Map<Relation, Map<string, Expr>>();
+  readonly #byColumns = new Map<string, Map<string, Expr>>();
+  readonly #sharedTexts = new Map<Relation, Map<string, Expr>>();
 
   constructor(problems: ProblemList) {
     this.#problems = problems;
@@ -147,12 +147,12 @@ export class PredicateBinder {
 
   /** Returns the predicate, not yet bound to a chain. If the predicate is invalid, adds a problem and returns null. */
   bind(text: string, relation: Relation, path: DocumentPath): Expr | null {
-    const found = this.#lookUp(text, relation);
-    if (!(found instanceof QueryError)) return found;
+    const bound = this.#lookUp(text, relation);
+    if (!(bound instanceof QueryError)) return bound;
     this.#problems.add('predicate', path, {
-      message: found.message,
-      hint: found.hint,
-      offset: found.position?.offset ?? null,
+      message: bound.message,
+      hint: bound.hint,
+      offset: bound.position?.offset ?? null,
     });
     return null;
   }
@@ -160,37 +160,37 @@ export class PredicateBinder {
   #lookUp(text: string, relation: Relation): Expr | QueryError {
     let texts = this.#bound.get(relation);
     if (texts === undefined) this.#bound.set(relation, (texts = new Map()));
-    let found = texts.get(text);
-    if (found === undefined) texts.set(text, (found = this.#bind(text, relation)));
-    return found;
+    let bound = texts.get(text);
+    if (bound === undefined) texts.set(text, (bound = this.#bind(text, relation)));
+    return bound;
   }
 
   #bind(text: string, relation: Relation): Expr | QueryError {
     // A qualified name depends on the name of the relation, so the predicate is not shared.
-    const alike = text.includes('.') ? null : this.#like(relation);
-    const known = alike?.get(text);
-    if (known !== undefined) return known;
-    const found = attempt(text, relation);
-    if (!(found instanceof QueryError)) alike?.set(text, found);
-    return found;
+    const shared = text.includes('.') ? null : this.#sharedBy(relation);
+    const cached = shared?.get(text);
+    if (cached !== undefined) return cached;
+    const bound = tryBind(text, relation);
+    if (!(bound instanceof QueryError)) shared?.set(text, bound);
+    return bound;
   }
 
-  #like(relation: Relation): Map<string, Expr> {
-    let texts = this.#likeness.get(relation);
+  #sharedBy(relation: Relation): Map<string, Expr> {
+    let texts = this.#sharedTexts.get(relation);
     if (texts === undefined) {
       const columns = JSON.stringify([
         relation.columns.map((c) => [c.name, c.physical, c.type, c.stored, c.labels, c.form]),
         relation.computed?.map((c) => [c.name, c.expression]),
       ]);
-      texts = this.#alike.get(columns) ?? new Map();
-      this.#alike.set(columns, texts);
-      this.#likeness.set(relation, texts);
+      texts = this.#byColumns.get(columns) ?? new Map();
+      this.#byColumns.set(columns, texts);
+      this.#sharedTexts.set(relation, texts);
     }
     return texts;
   }
 }
 
-function attempt(text: string, relation: Relation): Expr | QueryError {
+function tryBind(text: string, relation: Relation): Expr | QueryError {
   try {
     return bindPredicate(text, relation);
   } catch (error) {

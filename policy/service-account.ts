@@ -17,7 +17,7 @@ export interface ServiceAccount {
 
 export function compileServiceAccount(
   login: string,
-  { subject, scram, acl_roles: claimed }: ServiceAccountDocument,
+  { subject, scram, acl_roles: declaredRoles }: ServiceAccountDocument,
   document: PolicyDocument,
   names: NameResolver,
   problems: ProblemList,
@@ -32,7 +32,7 @@ export function compileServiceAccount(
   const owner = Object.hasOwn(document.subjects, subject) ? document.subjects[subject] : undefined;
   if (owner === undefined)
     problems.add('serviceAccount', [...path, 'subject'], { message: `there is no subject \`${subject}\`` });
-  const aclRoles = [...names.roles(claimed ?? owner?.ceiling ?? [], [...path, 'acl_roles'])];
+  const aclRoles = [...names.roles(declaredRoles ?? owner?.ceiling ?? [], [...path, 'acl_roles'])];
   return Object.freeze({ login, subject, aclRoles: Object.freeze(aclRoles), scram });
 }
 

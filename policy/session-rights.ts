@@ -13,37 +13,39 @@ export interface SessionRights {
   /** The roles with effective grants. */
   readonly roles: readonly string[];
   /** The roles with effective deny rules. */
-  readonly denying: readonly string[];
+  readonly denyingRoles: readonly string[];
   /** The attributes of each subject of the chain, root first. A missing attribute has no entry. */
   readonly chain: readonly ReadonlyMap<string, RightsValue>[];
 }
 
 /**
- * Returns the rights of `identity` while the conditions `open` hold, with the attributes that filters use. A
- * conditional grant belongs to a separate role name (`roleIn`).
+ * Returns the rights of `identity` under the grant conditions that hold (`metConditions`), with the attributes that
+ * filters use. A conditional grant belongs to a separate role name (`roleIn`).
  */
 export function sessionRights(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
-  open: readonly string[],
-  read: ReadAttributes | null,
+  metConditions: readonly string[],
+  readAttributes: ReadAttributes | null,
 ): SessionRights {
-  const { roles: plain, denying } = rightsOf(identity, snapshot, open);
-  const conditional = plain.flatMap((role) => {
-    const own = snapshot.roles.get(role)?.conditions;
-    return own === undefined ? [] : open.filter((key) => own.has(key)).map((key) => roleIn(role, key));
+  const { roles: effectiveRoles, denyingRoles } = rightsOf(identity, snapshot, metConditions);
+  const conditional = effectiveRoles.flatMap((role) => {
+    const conditions = snapshot.roles.get(role)?.conditions;
+    return conditions === undefined
+      ? []
+      : metConditions.filter((key) => conditions.has(key)).map((key) => roleIn(role, key));
   });
-  const roles = [...plain, ...conditional];
-  const wanted = attributesIn(snapshot);
-  const chain = subjectsOf(identity, snapshot, read).map(
+  const roles = [...effectiveRoles, ...conditional];
+  const filterAttributes = attributesIn(snapshot);
+  const chain = subjectsOf(identity, snapshot, readAttributes).map(
     ({ attributes }): ReadonlyMap<string, RightsValue> =>
       new Map(
         [...attributes].flatMap(([name, value]): readonly [string, RightsValue][] =>
-          wanted.has(name) ? [[name, value === 'any' ? true : value]] : [],
+          filterAttributes.has(name) ? [[name, value === 'any' ? true : value]] : [],
         ),
       ),
   );
-  return Object.freeze({ roles, denying, chain });
+  return Object.freeze({ roles, denyingRoles, chain });
 }
 
 /**

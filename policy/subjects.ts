@@ -14,23 +14,23 @@ const NOBODY: SubjectPolicy = Object.freeze({
 /**
  * Returns the policy of each subject of the chain, root first.
  *
- * @param read attributes read from entities for this chain; null: such attributes are missing
+ * @param readAttributes attributes read from entities for this chain; null: such attributes are missing
  */
 export function subjectsOf(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
-  read: ReadAttributes | null = null,
+  readAttributes: ReadAttributes | null = null,
 ): readonly SubjectPolicy[] {
   return identity.chain.map((name, i) => {
-    const listed = snapshot.subjects.get(name);
+    const entry = snapshot.subjects.get(name);
     const member = identity.members?.[i];
-    const found = (member === undefined ? listed : exchangedSubject(member, listed, snapshot)) ?? NOBODY;
-    return withRead(found, read?.subjects[i]);
+    const policy = (member === undefined ? entry : exchangedSubject(member, entry, snapshot)) ?? NOBODY;
+    return withReadAttributes(policy, readAttributes?.subjects[i]);
   });
 }
 
 /** Returns the policy with the attribute values read from entities added. */
-export function withRead(
+export function withReadAttributes(
   policy: SubjectPolicy,
   values: ReadonlyMap<string, readonly string[]> | undefined,
 ): SubjectPolicy {
@@ -50,46 +50,46 @@ type Attributes = SubjectPolicy['attributes'];
  */
 function exchangedSubject(
   { rule, roles, attributes }: ExchangedMember,
-  listed: SubjectPolicy | undefined,
+  entry: SubjectPolicy | undefined,
   snapshot: PolicySnapshot,
 ): SubjectPolicy | null {
-  if (rule === null) return listed === undefined ? null : narrow(listed, roles);
-  const made = snapshot.exchange.byId.get(rule);
-  if (made === undefined) return null;
-  const own = subject({
-    ceiling: intersection(made.ceiling, roles),
-    adminCeiling: made.adminCeiling,
-    purposes: made.purposes,
-    attributes: new Map([...made.attributes(attributes)]),
+  if (rule === null) return entry === undefined ? null : narrow(entry, roles);
+  const exchangeRule = snapshot.exchange.byId.get(rule);
+  if (exchangeRule === undefined) return null;
+  const mapped = subject({
+    ceiling: intersection(exchangeRule.ceiling, roles),
+    adminCeiling: exchangeRule.adminCeiling,
+    purposes: exchangeRule.purposes,
+    attributes: new Map([...exchangeRule.attributes(attributes)]),
     imposed: new Set(),
   });
-  return listed === undefined ? own : intersect(own, listed, snapshot);
+  return entry === undefined ? mapped : intersect(mapped, entry, snapshot);
 }
 
-function narrow(listed: SubjectPolicy, roles: readonly string[]): SubjectPolicy {
-  return Object.freeze({ ...listed, ceiling: intersection(listed.ceiling, roles) });
+function narrow(entry: SubjectPolicy, roles: readonly string[]): SubjectPolicy {
+  return Object.freeze({ ...entry, ceiling: intersection(entry.ceiling, roles) });
 }
 
 /** Intersects a rule's policy with the subject's entry. Deny rules of the entry apply whatever the token claims. */
-function intersect(own: SubjectPolicy, listed: SubjectPolicy, snapshot: PolicySnapshot): SubjectPolicy {
+function intersect(mapped: SubjectPolicy, entry: SubjectPolicy, snapshot: PolicySnapshot): SubjectPolicy {
   const denies = (role: string): boolean => (snapshot.roles.get(role)?.denied.size ?? 0) > 0;
   return subject({
-    ceiling: intersection(own.ceiling, [...listed.ceiling]),
-    adminCeiling: intersection(own.adminCeiling, [...listed.adminCeiling]),
-    purposes: intersection(own.purposes, [...listed.purposes]),
-    attributes: intersectAttributes(own.attributes, listed.attributes),
-    imposed: new Set([...listed.ceiling].filter(denies)),
+    ceiling: intersection(mapped.ceiling, [...entry.ceiling]),
+    adminCeiling: intersection(mapped.adminCeiling, [...entry.adminCeiling]),
+    purposes: intersection(mapped.purposes, [...entry.purposes]),
+    attributes: intersectAttributes(mapped.attributes, entry.attributes),
+    imposed: new Set([...entry.ceiling].filter(denies)),
   });
 }
 
 /** Intersects the values of each attribute; an attribute missing on either side is missing from the result. */
-function intersectAttributes(own: Attributes, listed: Attributes): Attributes {
+function intersectAttributes(mapped: Attributes, entry: Attributes): Attributes {
   return new Map(
-    [...listed].flatMap(([name, value]) => {
-      const mine = own.get(name);
-      if (mine === undefined) return [];
-      if (value === 'any') return [[name, mine] as const];
-      return [[name, mine === 'any' ? value : mine.filter((v) => value.includes(v))] as const];
+    [...entry].flatMap(([name, value]) => {
+      const mappedValue = mapped.get(name);
+      if (mappedValue === undefined) return [];
+      if (value === 'any') return [[name, mappedValue] as const];
+      return [[name, mappedValue === 'any' ? value : mappedValue.filter((v) => value.includes(v))] as const];
     }),
   );
 }

@@ -19,28 +19,28 @@ export function compileTableAttributes(
 ): ReadonlyMap<string, TableAttribute> {
   const compiled = new Map<string, TableAttribute>();
   for (const [name, document] of Object.entries(documents)) {
-    const found = compileOne(name, document, context);
-    if (found !== null) compiled.set(name, found);
+    const attribute = compileTableAttribute(name, document, context);
+    if (attribute !== null) compiled.set(name, attribute);
   }
-  return inOrder(compiled, context.problems);
+  return sortByNeeds(compiled, context.problems);
 }
 
-function compileOne(
+function compileTableAttribute(
   name: string,
   { on, column, rows, max_age }: TableAttributeDocument,
   { names, predicates, problems }: CompileContext,
 ): TableAttribute | null {
   const path = ['attributes', name];
-  const found = names.relation(on, [...path, 'on']);
-  if (found === null) return null;
-  const { relation } = found;
+  const target = names.relation(on, [...path, 'on']);
+  if (target === null) return null;
+  const { relation } = target;
   if (relation.kind !== 'entity') {
     const hint = 'declare the table as an entity';
     problems.add('attribute', [...path, 'on'], { message: `\`${on}\` is not an entity`, hint });
     return null;
   }
   const type =
-    column === undefined ? 'bool' : typeOf(column, found, [...path, 'column'], { names, problems });
+    column === undefined ? 'bool' : typeOf(column, target, [...path, 'column'], { names, problems });
   if (type === null) return null;
   const filter = predicates.bind(rows, relation, [...path, 'rows']);
   if (filter === null) return null;
@@ -74,30 +74,30 @@ function typeOf(
 }
 
 /** Sorts attributes after those that they need. A cycle adds a problem. */
-function inOrder(
+function sortByNeeds(
   all: ReadonlyMap<string, TableAttribute>,
   problems: ProblemList,
 ): ReadonlyMap<string, TableAttribute> {
   const ordered = new Map<string, TableAttribute>();
-  const open = new Set<string>();
-  const place = (attribute: TableAttribute): void => {
+  const visiting = new Set<string>();
+  const visit = (attribute: TableAttribute): void => {
     if (ordered.has(attribute.name)) return;
-    if (open.has(attribute.name)) {
+    if (visiting.has(attribute.name)) {
       problems.add('attribute', ['attributes', attribute.name, 'rows'], {
         message: `\`${attribute.name}\` needs itself`,
         hint: 'a hierarchy needs a table of all ancestors and descendants',
       });
       return;
     }
-    open.add(attribute.name);
+    visiting.add(attribute.name);
     for (const name of attribute.needs) {
       const needed = all.get(name);
-      if (needed !== undefined) place(needed);
+      if (needed !== undefined) visit(needed);
     }
-    open.delete(attribute.name);
+    visiting.delete(attribute.name);
     ordered.set(attribute.name, attribute);
   };
-  for (const attribute of all.values()) place(attribute);
+  for (const attribute of all.values()) visit(attribute);
   return ordered;
 }
 
@@ -105,14 +105,14 @@ type TableAttributesOf = Pick<PolicySnapshot, 'tableAttributes'>;
 
 /** Returns `names` with all attributes that are needed, directly or indirectly, to read them from entities. */
 function withNeeded(names: ReadonlySet<string>, { tableAttributes }: TableAttributesOf): ReadonlySet<string> {
-  const found = new Set<string>();
+  const result = new Set<string>();
   const add = (name: string): void => {
-    if (found.has(name)) return;
-    found.add(name);
+    if (result.has(name)) return;
+    result.add(name);
     for (const needed of tableAttributes.get(name)?.needs ?? []) add(needed);
   };
   for (const name of names) add(name);
-  return found;
+  return result;
 }
 
 /** The attributes that must be read from entities for filters that name `names`, in the order of reading. */

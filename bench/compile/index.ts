@@ -114,10 +114,10 @@ function asker(): (text: string) => EmittedSql {
   const cache = createPlanCache(64 * 2 ** 20);
   return (text) => {
     const rights = `${catalog.version} ${access.signature} `;
-    const known = cache.look(rights, text);
+    const known = cache.find(rights, text);
     if (known instanceof GovernedPlan) return emit(known);
     const compiled = compileTemplate(text, known.shaped, catalog, access);
-    cache.keep(rights, text, known.shaped, compiled);
+    cache.add(rights, text, known.shaped, compiled);
     return emit(compiled.plan);
   };
 }

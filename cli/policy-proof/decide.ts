@@ -6,7 +6,7 @@ import {
   type Obligation,
   or,
   scriptOf,
-  wishesOf,
+  softConstraintsOf,
 } from '../../policy/proof/index.js';
 import type { PolicyTests } from '../policy-tests/document.js';
 import type { TestService } from '../policy-tests/test-service.js';
@@ -81,7 +81,7 @@ async function counterexample(obligation: Obligation, solver: Solver): Promise<S
   const formulas = obligation.parts.map((p) => p.formula);
   const refuted = or(...formulas);
   if (refuted.kind === 'boolean' && !refuted.value) return { kind: 'impossible' };
-  const wished = [refuted, ...wishesOf(obligation)];
+  const wished = [refuted, ...softConstraintsOf(obligation)];
   const script = scriptOf(obligation.facts, [[refuted], wished], formulas);
   const [found, readable] = await solver.check(script, { wantsValues: true });
   if (found === undefined || found.kind === 'unsat') return { kind: 'impossible' };
@@ -101,7 +101,7 @@ export function* counterexampleLines({
   callers,
   conditions,
 }: Counterexample): Generator<string> {
-  yield `           ${part.says}`;
+  yield `           ${part.description}`;
   const cells = [...row].map(([column, value]) => `${column} = ${value ?? 'NULL'}`);
   yield `           row of ${relation.name}: ${cells.length === 0 ? 'any' : cells.join(', ')}`;
   for (const caller of new Set(part.checks.map((c) => c.caller))) {

@@ -91,7 +91,7 @@ function* proofLines(proofs: readonly RoleDifference[]): Generator<string> {
 }
 
 function differenceJson({ role, entity, change, gain, because }: RoleDifference) {
-  const gained = gain === null ? null : { says: gain.part.says, row: Object.fromEntries(gain.row) };
+  const gained = gain === null ? null : { says: gain.part.description, row: Object.fromEntries(gain.row) };
   return { role, entity, change, gain: gained, because };
 }
 

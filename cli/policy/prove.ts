@@ -101,7 +101,7 @@ function claimJson({ name, verdict }: ProvenClaim) {
   return {
     name,
     verdict: 'refuted',
-    says: part.says,
+    says: part.description,
     entity: relation.name,
     row: Object.fromEntries(row),
     callers: callers.map(({ roles, attributes }) => ({ roles, attributes: Object.fromEntries(attributes) })),

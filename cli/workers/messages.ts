@@ -269,7 +269,7 @@ const catalogPart = record({
   part: bytes,
 }) satisfies Guard<CatalogModelPart>;
 
-const addition = record({ key: text, windowMs: number, most: number, members: listOf(text) });
+const addition = record({ key: text, windowMs: number, maxSize: number, members: listOf(text) });
 
 const charge = record({ key: text, windowMs: number, amount: number });
 

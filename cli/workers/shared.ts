@@ -243,8 +243,8 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
     handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
     limits: (limits) => tell(supervisor.ask('limits', limits)),
     guesses: {
-      wrong: (account, address) => supervisor.ask('wrongPassword', { account, address }),
-      right: (account, address) => supervisor.ask('rightPassword', { account, address }),
+      countWrong: (account, address) => supervisor.ask('wrongPassword', { account, address }),
+      acceptsRight: (account, address) => supervisor.ask('rightPassword', { account, address }),
     },
   };
 }
@@ -290,8 +290,8 @@ export class SharedLimits {
           for (const bucket of LIMIT_BUCKETS) this.#books[bucket].perWindow = limits[bucket];
         this.#known = true;
       },
-      wrongPassword: ({ account, address }) => this.#guesses.wrong(account, address),
-      rightPassword: ({ account, address }) => this.#guesses.right(account, address),
+      wrongPassword: ({ account, address }) => this.#guesses.countWrong(account, address),
+      rightPassword: ({ account, address }) => this.#guesses.acceptsRight(account, address),
     };
   }
 
@@ -366,7 +366,7 @@ export class SharedTokens {
   handlers(): Pick<Handlers<SupervisorProtocol>, TokenMessage> {
     return {
       exchangeKey: () => this.#key,
-      firstUse: ({ token, issuedAt, endsAt }) => this.#used.first(token, issuedAt, endsAt),
+      firstUse: ({ token, issuedAt, endsAt }) => this.#used.markUsed(token, issuedAt, endsAt),
     };
   }
 }

@@ -2,7 +2,7 @@ const REF = '#/components/schemas/';
 
 /** Returns the TypeScript type of the values that `schema` allows; `depth` is the indentation level. */
 function typeOf(schema: OpenApiSchema, depth = 0): string {
-  if (schema.$ref !== undefined) return referred(schema.$ref);
+  if (schema.$ref !== undefined) return nameOfRef(schema.$ref);
   const variants = schema.oneOf ?? schema.anyOf;
   if (variants !== undefined) {
     const all = union(variants.map((variant) => typeOf(variant, depth)));
@@ -11,7 +11,7 @@ function typeOf(schema: OpenApiSchema, depth = 0): string {
   if (schema.enum !== undefined && schema['x-extensible'] !== true)
     return union(schema.enum.map((value) => JSON.stringify(value)));
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
-  return types.length === 0 ? 'unknown' : union(types.map((type) => typed(type, schema, depth)));
+  return types.length === 0 ? 'unknown' : union(types.map((type) => typeOfJsonType(type, schema, depth)));
 }
 
 /** Name of the generated type for exclusive variants. */
@@ -24,7 +24,7 @@ function isExclusive(variants: readonly OpenApiSchema[]): boolean {
   return variants.length > 1 && variants.every((variant) => variant.additionalProperties === false);
 }
 
-function typed(type: string, schema: OpenApiSchema, depth: number): string {
+function typeOfJsonType(type: string, schema: OpenApiSchema, depth: number): string {
   switch (type) {
     case 'string':
     case 'boolean':
@@ -36,14 +36,14 @@ function typed(type: string, schema: OpenApiSchema, depth: number): string {
     case 'array':
       return arrayOf(schema.items === undefined ? 'unknown' : typeOf(schema.items, depth));
     case 'object':
-      return schema.properties === undefined ? byName(schema, depth) : members(schema, depth);
+      return schema.properties === undefined ? recordOf(schema, depth) : members(schema, depth);
     default:
       throw new Error(`a schema of the unknown type ${type}`);
   }
 }
 
 /** Returns the type of an object whose member names are not known in advance. */
-function byName({ additionalProperties: value }: OpenApiSchema, depth: number): string {
+function recordOf({ additionalProperties: value }: OpenApiSchema, depth: number): string {
   return `Readonly<Record<string, ${typeof value === 'object' ? typeOf(value, depth) : 'unknown'}>>`;
 }
 
@@ -72,7 +72,7 @@ function keyOf(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }
 
-function referred(ref: string): string {
+function nameOfRef(ref: string): string {
   if (!ref.startsWith(REF)) throw new Error(`a reference to ${ref}`);
   return ref.slice(REF.length);
 }
@@ -117,7 +117,7 @@ ${operations.map(({ operation }) => signature(operation)).join('')}}
 `,
     `/** Method and path of each operation; true if it takes a token. */
 export const OPERATIONS = {
-${operations.map(({ path, method, operation }) => place(path, method, operation)).join('')}} as const;
+${operations.map(({ path, method, operation }) => operationEntry(path, method, operation)).join('')}} as const;
 `,
   ].join('\n');
 }
@@ -139,7 +139,7 @@ function signature(operation: OpenApiOperation): string {
   const parameters = members(
     {
       properties: Object.fromEntries(
-        query.map(({ name, schema, description }) => [name, described(schema, description)]),
+        query.map(({ name, schema, description }) => [name, withDescription(schema, description)]),
       ),
       required: query.filter((parameter) => parameter.required === true).map(({ name }) => name),
     },
@@ -157,11 +157,11 @@ function signature(operation: OpenApiOperation): string {
 `;
 }
 
-function described<T extends object>(schema: T, description: string | undefined): T {
+function withDescription<T extends object>(schema: T, description: string | undefined): T {
   return description === undefined ? schema : { ...schema, description };
 }
 
-function place(path: string, method: string, { operationId, security }: OpenApiOperation): string {
+function operationEntry(path: string, method: string, { operationId, security }: OpenApiOperation): string {
   const token = security !== undefined && security.length > 0;
   return `  ${keyOf(operationId)}: { method: '${method.toUpperCase()}', path: '${path}', token: ${token} },\n`;
 }

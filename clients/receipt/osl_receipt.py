@@ -3,8 +3,8 @@
 
     osl_receipt.py RECEIPT --key CHECKPOINT.VKEY [--salt FILE] [--rows ANSWER] [--question FILE] [--witnessed NOTES]
 
-ANSWER is what REST sent, in JSON or NDJSON. NOTES are the checkpoints that a witness of the log keeps, one after the
-other. The definitions are in docs/receipts.md.
+ANSWER is the answer as REST sent it, in JSON or NDJSON. NOTES is a file with the checkpoints of a witness of the log,
+one after the other. The formats are defined in docs/receipts.md.
 Exit status: 0 valid, 1 wrong.
 """
 
@@ -43,7 +43,7 @@ def point_multiple(factor, p):
 
 
 def point_in(data):
-    """The point that 32 bytes encode; None if they encode none."""
+    """Returns the point encoded by 32 bytes; None if the encoding is invalid."""
     y = int.from_bytes(data, "little")
     sign, y = y >> 255, y & (2**255 - 1)
     if y >= PRIME:
@@ -79,7 +79,7 @@ def is_signed(key, message, signature):
 
 
 class Wrong(Exception):
-    """A receipt that does not hold; the message says what is wrong."""
+    """Raised for an invalid receipt; the message states the reason."""
 
 
 PROOF = re.compile(
@@ -94,8 +94,8 @@ NOTE = re.compile(
 )
 
 
-def decoded(text, what):
-    """Bytes of a base64 text, which must be spelled in the only way that an encoder spells it."""
+def decode_base64(text, what):
+    """Decodes base64; accepts only the canonical spelling."""
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
@@ -118,9 +118,9 @@ def verifier_keys(text):
 
 
 def require_signed(match, keys):
-    """Requires that one of the keys has made the only signature of a note, given as a match of NOTE."""
+    """Requires that one of the keys made the only signature of a note, which is a match of NOTE."""
     name, _, encoded = match["signature"].partition(" ")
-    blob = decoded(encoded, "the signature") if name == match["origin"] else b""
+    blob = decode_base64(encoded, "the signature") if name == match["origin"] else b""
     for key_hash, key in keys.get(name, []):
         if blob[:4] == key_hash and is_signed(key, match["body"].encode(), blob[4:]):
             return
@@ -132,7 +132,7 @@ def node_hash(left, right):
 
 
 def root_of(index, size, leaf, path):
-    """Root that an inclusion path leads to (RFC 9162, section 2.1.3.2)."""
+    """Computes the root from an inclusion path (RFC 9162, section 2.1.3.2)."""
     if index >= size:
         raise Wrong("the index is beyond the tree")
     node, last, root = index, size - 1, leaf
@@ -152,36 +152,36 @@ def root_of(index, size, leaf, path):
 
 
 def proven_record(text, keys):
-    """The record of a proof, and the checkpoint that covers it."""
+    """Returns the record in a proof, and the checkpoint that covers it."""
     match = PROOF.fullmatch(text)
     if match is None:
         raise Wrong("the text is not an inclusion proof")
     checkpoint = NOTE.fullmatch(match["note"])
     if checkpoint is None:
         raise Wrong("the checkpoint is not a signed note")
-    record = decoded(match["extra"], "the record")
-    path = [decoded(line, f"line {n} of the path") for n, line in enumerate(match["path"].split("\n")[:-1], 1)]
+    record = decode_base64(match["extra"], "the record")
+    path = [decode_base64(line, f"line {n} of the path") for n, line in enumerate(match["path"].split("\n")[:-1], 1)]
     leaf = hashlib.sha256(b"\x00" + record).digest()
     root = root_of(int(match["index"]), int(checkpoint["size"]), leaf, path)
-    if root != decoded(checkpoint["root"], "the root"):
+    if root != decode_base64(checkpoint["root"], "the root"):
         raise Wrong("the path does not lead to the signed root")
     require_signed(checkpoint, keys)
     return json.loads(record), checkpoint
 
 
-def doubt(checkpoint, seq, notes, keys):
-    """What is to be said if a witness, which keeps these notes, knows nothing of record `seq` or later."""
-    kept = []
+def witness_warning(checkpoint, seq, notes, keys):
+    """Returns a warning if no note of the witness covers record `seq`; otherwise an empty text."""
+    own_notes = []
     for note in NOTE.finditer(notes):
         try:
             require_signed(note, keys)
         except Wrong:
-            continue  # it is of another log
+            continue  # a note of another log
         if note["origin"] == checkpoint["origin"]:
-            kept.append(note)
-    if any(n["size"] == checkpoint["size"] and n["root"] != checkpoint["root"] for n in kept):
+            own_notes.append(note)
+    if any(n["size"] == checkpoint["size"] and n["root"] != checkpoint["root"] for n in own_notes):
         raise Wrong("the witness has another log with as many records")
-    newest = max(kept, key=lambda note: int(note["size"]), default=None)
+    newest = max(own_notes, key=lambda note: int(note["size"]), default=None)
     if newest is None or int(newest["size"]) <= seq:
         time = re.search(r"^time (\S+)$", newest["more"], re.MULTILINE) if newest else None
         return ", but not witnessed" + (f" since {time[1]}" if time else "")
@@ -196,7 +196,7 @@ def field(data):
 
 
 def question_digest(salt, kind, text, parameters=()):
-    """`parameters`: texts, or None for NULL, as REST takes them."""
+    """Digest of a question. `parameters` are texts, or None for NULL, as in a REST body."""
     parts = [b"osl-receipt question v1\n", salt, field(kind.encode()), field(text.encode())]
     for value in parameters:
         parts += [b"\x00", field(None if value is None else value.encode())]
@@ -204,7 +204,7 @@ def question_digest(salt, kind, text, parameters=()):
 
 
 def data_row(values):
-    """A DataRow message of the Postgres protocol, with values in text format."""
+    """Encodes a DataRow message of the Postgres protocol, with values in text format."""
     body = len(values).to_bytes(2, "big") + b"".join(
         field(None if value is None else value.encode("utf-8", "surrogatepass")) for value in values
     )
@@ -214,16 +214,16 @@ def data_row(values):
 LANES = int.from_bytes(b"\xff\xff\x00\x00" * 512, "little")
 
 
-def begun(name, salt, columns):
-    """A digest of its name, the salt, and the columns: pairs of name and type."""
+def started_digest(name, salt, columns):
+    """Starts a digest of its name, the salt, and the columns, which are pairs of name and type."""
     fields = b"".join(field(text.encode()) for column in columns for text in column)
     return hashlib.sha256(f"osl-receipt {name} v1\n".encode() + salt + len(columns).to_bytes(4, "big") + fields)
 
 
 def rows_digest(order, salt, columns, rows):
-    """Digest of columns and rows, each row a list of texts and None, in constant memory."""
+    """Digest of columns and rows, in constant memory. A row is a list of texts, with None for NULL."""
     if order == "sequence":
-        total = begun("rows", salt, columns)
+        total = started_digest("rows", salt, columns)
         for row in rows:
             total.update(data_row(row))
         return total.digest()
@@ -235,7 +235,7 @@ def rows_digest(order, salt, columns, rows):
         count += 1
     if count > 65535:
         raise Wrong("there are more rows than a digest without order takes")
-    total = begun("multiset", salt, columns)
+    total = started_digest("multiset", salt, columns)
     total.update(count.to_bytes(4, "big") + (even | odd << 16).to_bytes(2048, "little"))
     return total.digest()
 
@@ -263,7 +263,7 @@ DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(.*)")
 
 
 def value_text(raw, kind):
-    """Text of a value in Postgres, from its text in a JSON answer."""
+    """Converts a value from its JSON text to Postgres' text format."""
     if raw == "null":
         return None
     if kind.endswith("[]"):
@@ -274,7 +274,7 @@ def value_text(raw, kind):
         return raw[0]
     text = json.loads(raw) if raw[0] == '"' else raw
     if kind == "bytea":
-        return "\\x" + decoded(text, "a value of type bytea").hex()
+        return "\\x" + decode_base64(text, "a value of type bytea").hex()
     if kind in ("timestamp", "timestamptz") and DATE_TIME.fullmatch(text):
         text = DATE_TIME.fullmatch(text).expand(r"\1 \2")
         return text[:-1] + "+00" if text.endswith("Z") else text
@@ -294,7 +294,7 @@ def array_text(raw, kind):
 
 
 def read_answer(file):
-    """Head, columns and rows of an answer in JSON or NDJSON; only one row of NDJSON is in memory at a time."""
+    """Reads the head, columns and rows of an answer; of NDJSON, only one row is in memory at a time."""
     count, last = 0, ""
     with open(file, encoding="utf-8", newline="\n") as lines:
         for last in lines:
@@ -320,14 +320,14 @@ def read_answer(file):
 
 
 def row_texts(row, columns):
-    found = list(members(row, 0, "}"))
-    if [name for name, _ in found] != [name for name, _ in columns]:
+    pairs = list(members(row, 0, "}"))
+    if [name for name, _ in pairs] != [name for name, _ in columns]:
         raise Wrong("a row does not have the columns of the answer")
-    return [value_text(raw, kind) for (_, raw), (_, kind) in zip(found, columns)]
+    return [value_text(raw, kind) for (_, raw), (_, kind) in zip(pairs, columns)]
 
 
 def number_text(value):
-    """A number as the server reads it: as JavaScript writes it."""
+    """Formats a number as JavaScript does, which is how the server reads it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e21):
@@ -343,20 +343,20 @@ def number_text(value):
 # ---- the command
 
 
-def checked(text, keys, salt=None, answer=None, question=None):
-    """The record of a receipt and its checkpoint, after all checks. Raises Wrong."""
+def check_receipt(text, keys, salt=None, answer=None, question=None):
+    """Checks a receipt and returns its record and checkpoint. Raises Wrong."""
     record, checkpoint = proven_record(text, keys)
     receipt = record.get("receipt")
     if receipt is None:
         raise Wrong("the record has no digests: it is not that of an answer with a receipt")
-    wanted = lambda name: base64.urlsafe_b64decode(receipt[name] + "=")
+    expected = lambda name: base64.urlsafe_b64decode(receipt[name] + "=")
     if answer is not None:
         head, columns, rows = answer
         if head.get("request_id") != record["request_id"] or head.get("row_count") != record["rows"]:
             raise Wrong("the answer is that of another request, or has another number of rows")
-        if rows_digest(receipt["order"], salt, columns, rows) != wanted("rows"):
+        if rows_digest(receipt["order"], salt, columns, rows) != expected("rows"):
             raise Wrong("the rows are not those of the answer")
-    if question is not None and question_digest(salt, *question) != wanted("question"):
+    if question is not None and question_digest(salt, *question) != expected("question"):
         raise Wrong("the question is not the one that was answered")
     return record, checkpoint
 
@@ -383,19 +383,19 @@ def main():
     parser.add_argument("--rows", help="the answer, in JSON or NDJSON")
     parser.add_argument("--question", help="the body of the request, in JSON")
     parser.add_argument("--witnessed", help="checkpoints that a witness keeps")
-    given = parser.parse_args()
-    if (given.rows or given.question) and not given.salt:
+    args = parser.parse_args()
+    if (args.rows or args.question) and not args.salt:
         parser.error("--rows and --question need --salt")
-    salt = base64.urlsafe_b64decode(read(given.salt).strip() + "==") if given.salt else None
+    salt = base64.urlsafe_b64decode(read(args.salt).strip() + "==") if args.salt else None
     try:
-        question = question_in(given.question) if given.question else None
-        answer = read_answer(given.rows) if given.rows else None
-        keys = verifier_keys(read(given.key))
-        record, checkpoint = checked(read(given.receipt), keys, salt, answer, question)
-        doubts = doubt(checkpoint, record["seq"], read(given.witnessed), keys) if given.witnessed else ""
+        question = question_in(args.question) if args.question else None
+        answer = read_answer(args.rows) if args.rows else None
+        keys = verifier_keys(read(args.key))
+        record, checkpoint = check_receipt(read(args.receipt), keys, salt, answer, question)
+        warning = witness_warning(checkpoint, record["seq"], read(args.witnessed), keys) if args.witnessed else ""
     except (Wrong, ValueError, KeyError, IndexError) as error:
         sys.exit(f"wrong: {error}")
-    print(f"valid{doubts}: record {record['seq']} of {checkpoint['origin']}, under a checkpoint of {checkpoint['size']} records")
+    print(f"valid{warning}: record {record['seq']} of {checkpoint['origin']}, under a checkpoint of {checkpoint['size']} records")
     print(json.dumps(record, indent=2, ensure_ascii=False))
 
 

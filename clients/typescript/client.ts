@@ -37,8 +37,8 @@ export class OslError extends Error {
   readonly retryAfterSeconds: number | null;
 
   constructor(status: number | null, problem: Problem | null, retryAfter: string | null = null) {
-    const said = problem === null ? null : `${problem.code}: ${problem.detail}`;
-    super(said ?? (status === null ? 'the answer broke off' : `the gateway answered ${status}`));
+    const message = problem === null ? null : `${problem.code}: ${problem.detail}`;
+    super(message ?? (status === null ? 'the answer broke off' : `the gateway answered ${status}`));
     this.name = 'OslError';
     this.status = status;
     this.problem = problem;
@@ -90,7 +90,7 @@ export class OslClient {
       last = line;
     }
     // The last line is always the trailer, whatever its content, because a column may also be named `trailer`.
-    const trailer = last === null ? null : trailerIn(last);
+    const trailer = last === null ? null : parseTrailer(last);
     if (trailer === null) throw new OslError(null, null);
     if (trailer.problem !== undefined) throw new OslError(trailer.problem.status, trailer.problem);
     return trailer;
@@ -99,9 +99,9 @@ export class OslClient {
   /** Calls any operation by its `operationId`. @throws OslError */
   async call<K extends OperationName>(
     operation: K,
-    sent: CallOptions<K> = {},
+    options: CallOptions<K> = {},
   ): Promise<Operations[K]['answer']> {
-    const response = await this.send(operation, sent);
+    const response = await this.send(operation, options);
     try {
       return (await response.json()) as Operations[K]['answer']; // typed as in the OpenAPI document
     } catch {
@@ -110,28 +110,28 @@ export class OslClient {
   }
 
   /** Like `call`, but leaves the body unread: for Arrow, pass `accept: 'application/vnd.apache.arrow.stream'`. */
-  async send<K extends OperationName>(operation: K, sent: CallOptions<K> = {}): Promise<Response> {
+  async send<K extends OperationName>(operation: K, options: CallOptions<K> = {}): Promise<Response> {
     const { method, path, token } = OPERATIONS[operation];
-    const parameters = new Map<string, string>(Object.entries({ ...sent.parameters }));
-    const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const parameters = new Map<string, string>(Object.entries({ ...options.parameters }));
+    const pathname = path.replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = parameters.get(name) ?? '';
       parameters.delete(name);
       return encodeURIComponent(value);
     });
     const query = new URLSearchParams([...parameters]).toString();
-    const headers = new Headers({ accept: sent.accept ?? 'application/json' });
+    const headers = new Headers({ accept: options.accept ?? 'application/json' });
     if (token) headers.set('authorization', `Bearer ${await this.#token()}`);
-    if (sent.body !== undefined) headers.set('content-type', 'application/json');
-    const url = `${this.#options.url.replace(/\/+$/, '')}${place}${query === '' ? '' : `?${query}`}`;
+    if (options.body !== undefined) headers.set('content-type', 'application/json');
+    const url = `${this.#options.url.replace(/\/+$/, '')}${pathname}${query === '' ? '' : `?${query}`}`;
     const response = await (this.#options.fetch ?? fetch)(url, {
       method,
       headers,
       redirect: 'error', // a redirect would send the token to another server
-      ...(sent.body === undefined ? {} : { body: JSON.stringify(sent.body) }),
-      ...signalOf(sent.signal),
+      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+      ...signalOf(options.signal),
     });
     if (response.ok) return response;
-    throw new OslError(response.status, await problemIn(response), response.headers.get('retry-after'));
+    throw new OslError(response.status, await readProblem(response), response.headers.get('retry-after'));
   }
 
   async #token(): Promise<string> {
@@ -144,7 +144,7 @@ function signalOf(signal: AbortSignal | undefined): { readonly signal?: AbortSig
   return signal === undefined ? {} : { signal };
 }
 
-async function problemIn(response: Response): Promise<Problem | null> {
+async function readProblem(response: Response): Promise<Problem | null> {
   try {
     const value: unknown = await response.json();
     const isProblem = typeof value === 'object' && value !== null && 'code' in value && 'detail' in value;
@@ -154,7 +154,7 @@ async function problemIn(response: Response): Promise<Problem | null> {
   }
 }
 
-function trailerIn(line: string): (Trailer & { readonly problem?: Problem }) | null {
+function parseTrailer(line: string): (Trailer & { readonly problem?: Problem }) | null {
   try {
     return JSON.parse(line).trailer ?? null;
   } catch {

@@ -26,8 +26,10 @@ export async function activate(): Promise<void> {
   try {
     await client.start();
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    void window.showWarningMessage(`osl lsp did not start (${why}): install osl-gateway, or set osl.command`);
+    const reason = error instanceof Error ? error.message : String(error);
+    void window.showWarningMessage(
+      `osl lsp did not start (${reason}): install osl-gateway, or set osl.command`,
+    );
   }
 }
 
@@ -36,9 +38,9 @@ export async function deactivate(): Promise<void> {
 }
 
 /** Command line of the server: from the setting, else from the workspace's own packages, else from the PATH. */
-function commandIn(folder: string | undefined, set: readonly string[]): readonly string[] {
-  if (set.length > 0) return set;
+function commandIn(folder: string | undefined, configured: readonly string[]): readonly string[] {
+  if (configured.length > 0) return configured;
   const name = process.platform === 'win32' ? 'osl.cmd' : 'osl';
-  const own = folder === undefined ? '' : join(folder, 'node_modules', '.bin', name);
-  return [own !== '' && existsSync(own) ? own : name];
+  const local = folder === undefined ? '' : join(folder, 'node_modules', '.bin', name);
+  return [local !== '' && existsSync(local) ? local : name];
 }

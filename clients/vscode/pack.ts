@@ -45,17 +45,17 @@ const DAY = new Date(1980, 0, 1);
 /** Packs the extension into `folder` and returns the path of the archive. */
 export async function pack(folder: string): Promise<string> {
   const extension = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8')) as Extension; // our own file
-  const own = (file: string): ZipEntry => ({
+  const packedFile = (file: string): ZipEntry => ({
     name: `extension/${file}`,
     bytes: readFileSync(join(HERE, file)),
   });
-  const made = (name: string, text: string): ZipEntry => ({ name, bytes: Buffer.from(text) });
+  const generatedFile = (name: string, text: string): ZipEntry => ({ name, bytes: Buffer.from(text) });
   const entries: readonly ZipEntry[] = [
-    made('extension.vsixmanifest', manifestOf(extension)),
-    made('[Content_Types].xml', contentTypes()),
-    ...FILES.map(own),
+    generatedFile('extension.vsixmanifest', manifestOf(extension)),
+    generatedFile('[Content_Types].xml', contentTypes()),
+    ...FILES.map(packedFile),
     { name: 'extension/LICENSE.txt', bytes: readFileSync(join(ROOT, 'LICENSE')) },
-    ...(await bundled()),
+    ...(await bundle()),
   ];
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${extension.name}-${extension.version}.vsix`);
@@ -65,7 +65,7 @@ export async function pack(folder: string): Promise<string> {
 }
 
 /** Bundles the extension into one file, and lists the licenses of the bundled packages in a second one. */
-async function bundled(): Promise<readonly ZipEntry[]> {
+async function bundle(): Promise<readonly ZipEntry[]> {
   const { outputFiles, metafile } = await build({
     entryPoints: [join(HERE, 'extension.ts')],
     bundle: true,
@@ -122,12 +122,12 @@ function manifestOf({
 <PackageManifest Version="2.0.0" xmlns="http://schemas.microsoft.com/developer/vsx-schema/2011">
   <Metadata>
     <Identity Language="en-US" Id="${name}" Version="${version}" Publisher="${publisher}" />
-    <DisplayName>${escaped(displayName)}</DisplayName>
-    <Description xml:space="preserve">${escaped(description)}</Description>
-    <Categories>${escaped(categories.join(','))}</Categories>
+    <DisplayName>${escapeXml(displayName)}</DisplayName>
+    <Description xml:space="preserve">${escapeXml(description)}</Description>
+    <Categories>${escapeXml(categories.join(','))}</Categories>
     <License>extension/LICENSE.txt</License>
     <Properties>
-      <Property Id="Microsoft.VisualStudio.Code.Engine" Value="${escaped(engines.vscode)}" />
+      <Property Id="Microsoft.VisualStudio.Code.Engine" Value="${escapeXml(engines.vscode)}" />
       <Property Id="Microsoft.VisualStudio.Code.ExtensionKind" Value="workspace" />
     </Properties>
   </Metadata>
@@ -153,7 +153,7 @@ function contentTypes(): string {
 `;
 }
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

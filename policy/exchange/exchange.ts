@@ -45,7 +45,7 @@ export interface ExchangeParts extends PartyReader {
 /** The result of an exchange before its token is signed. */
 export interface ApprovedExchange {
   readonly identity: Identity;
-  readonly by: ExchangeParty['by'];
+  readonly matchedRule: ExchangeParty['matchedRule'];
   /** Signs the token of `identity`. @throws QueryError E3001 if the token would be too large */
   mint(): Promise<string>;
 }
@@ -60,7 +60,11 @@ export async function exchange(
   const second = actor === null ? null : await partyOf(actor.token, actor.kind, snapshot, parts);
   const party = second === null ? first : delegate(first, second);
   const identity = identityOf(party, admin ? party.roles : [], parts);
-  return Object.freeze({ identity, by: party.by, mint: () => signToken(identity, parts.key()) });
+  return Object.freeze({
+    identity,
+    matchedRule: party.matchedRule,
+    mint: () => signToken(identity, parts.key()),
+  });
 }
 
 /** Creates an identity, valid for 300 s or until the party's token ends. @throws QueryError E3001 if that has ended */
@@ -128,25 +132,25 @@ const CACHE_SIZE = 10_000;
  * one that an exchange under the current policy would give, without admin roles.
  */
 export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): TokenVerifier {
-  const verified = new LRUCache<string, { readonly snapshot: PolicySnapshot; readonly identity: Identity }>({
+  const cache = new LRUCache<string, { readonly snapshot: PolicySnapshot; readonly identity: Identity }>({
     max: CACHE_SIZE,
   });
 
-  function knownDirect(token: string): Identity | null {
+  function cachedDirect(token: string): Identity | null {
     if (!parts.any() || token.length > MAX_TOKEN_BYTES) return null;
-    const found = verified.get(cacheKeyOf(token));
-    if (found === undefined || found.snapshot !== parts.snapshot()) return null;
-    // A new identity is made once the cached one has reached the maximum lifetime of a token.
-    return parts.now() < found.identity.expiresAt * 1_000 && !isExpired(found.identity, parts.now())
-      ? found.identity
+    const cached = cache.get(cacheKeyOf(token));
+    if (cached === undefined || cached.snapshot !== parts.snapshot()) return null;
+    // Once the cached identity has reached the maximum lifetime of a token, a new one is created.
+    return parts.now() < cached.identity.expiresAt * 1_000 && !isExpired(cached.identity, parts.now())
+      ? cached.identity
       : null;
   }
 
   async function verify(token: string): Promise<Identity> {
     if (!parts.any()) return actor.verify(token);
-    const known = knownDirect(token);
-    if (known !== null) return known;
-    if (actor.known(token) !== null || isActorToken(token)) return actor.verify(token);
+    const cached = cachedDirect(token);
+    if (cached !== null) return cached;
+    if (actor.cached(token) !== null || isActorToken(token)) return actor.verify(token);
     const snapshot = parts.snapshot();
     if (snapshot === null) throw queryError('noSnapshot', {});
     const claims = await verifyIdentityToken(token, 'access_token', parts.issuerOf, parts.now());
@@ -154,15 +158,15 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
     if (!rule.direct) refuseExchange('direct');
     // Keeps the id of the presented token, so that revoking that token revokes this identity.
     const identity = identityOf(identityParty(claims, rule), [], parts, claims.tokenId);
-    verified.set(cacheKeyOf(token), { snapshot, identity });
+    cache.set(cacheKeyOf(token), { snapshot, identity });
     return identity;
   }
 
   return Object.freeze({
     verify,
-    known: (token: string) => actor.known(token) ?? knownDirect(token),
+    cached: (token: string) => actor.cached(token) ?? cachedDirect(token),
     forget: () => {
-      verified.clear();
+      cache.clear();
       actor.forget();
     },
   });
@@ -186,7 +190,7 @@ interface ExchangeParty {
   /** Claims that grant conditions may use. */
   readonly claims: ClaimValues;
   /** The matching rule and the token's issuer; null for an actor token. */
-  readonly by: { readonly rule: string; readonly issuer: string } | null;
+  readonly matchedRule: { readonly rule: string; readonly issuer: string } | null;
   /** The `sub` of the only permitted actor; null if any actor is permitted. */
   readonly mayAct: string | null;
   /** The `sub` claim; null for an actor token. */
@@ -227,7 +231,7 @@ async function partyOf(
 
 /** Returns the first matching rule. @throws QueryError E3001 if none matches */
 function ruleFor(claims: IssuerClaims, { exchange }: PolicySnapshot): ExchangeRule {
-  return exchange.rules.find((rule) => rule.takes(claims)) ?? refuseExchange('rule');
+  return exchange.rules.find((rule) => rule.matches(claims)) ?? refuseExchange('rule');
 }
 
 /** Applies a rule to verified claims. @throws QueryError E3001 for an invalid subject name or attribute value */
@@ -241,7 +245,7 @@ function identityParty(from: IssuerClaims, rule: ExchangeRule): ExchangeParty {
     roles: [...rule.adminCeiling],
     expiresAt: from.expiresAt,
     claims: rule.claimsOf(from),
-    by: { rule: rule.name, issuer: from.issuer },
+    matchedRule: { rule: rule.name, issuer: from.issuer },
     mayAct: mayAct(from.claims),
     sub: String(from.claims.get('sub')),
     sources: [
@@ -259,8 +263,8 @@ const NO_CLAIMS: ClaimValues = new Map();
 
 function actorParty(identity: Identity): ExchangeParty {
   const { chain, aclRoles, roles, expiresAt, claims, tokenId, issuedAt, skewSeconds } = identity;
-  const brought = (): ExchangedMember => ({ rule: null, roles: aclRoles, attributes: new Map() });
-  const members = identity.members ?? chain.map(brought);
+  const actorMember = (): ExchangedMember => ({ rule: null, roles: aclRoles, attributes: new Map() });
+  const members = identity.members ?? chain.map(actorMember);
   return Object.freeze({
     chain,
     members: members.map((member) => ({ ...member, from: [...(member.from ?? []), tokenId] })),
@@ -268,7 +272,7 @@ function actorParty(identity: Identity): ExchangeParty {
     roles,
     expiresAt,
     claims: claims ?? NO_CLAIMS,
-    by: null,
+    matchedRule: null,
     mayAct: null,
     sub: null,
     sources: [
@@ -299,7 +303,7 @@ function delegate(subject: ExchangeParty, actor: ExchangeParty): ExchangeParty {
     roles: subject.roles.filter((role) => actor.roles.includes(role)),
     expiresAt: Math.min(subject.expiresAt, actor.expiresAt),
     claims: claimsOfBoth(subject.claims, actor.claims),
-    by: subject.by ?? actor.by,
+    matchedRule: subject.matchedRule ?? actor.matchedRule,
     mayAct: null,
     sub: null,
     sources: [...subject.sources, ...actor.sources],

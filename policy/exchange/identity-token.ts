@@ -56,18 +56,19 @@ export async function verifyIdentityToken(
 ): Promise<IssuerClaims> {
   const compact = readCompact(token);
   const typ = compact.header.get('typ');
-  const named = ACCESS_TYPES.includes(typ);
-  if (!named && !PLAIN_TYPES.includes(typ)) refuseExchange('type');
+  const isAccessType = ACCESS_TYPES.includes(typ);
+  if (!isAccessType && !PLAIN_TYPES.includes(typ)) refuseExchange('type');
   const { algorithm, kid } = readSigningHeader(compact.header);
   if (algorithm === 'HS256') refuseExchange('secretAlgorithm');
   const claims = readObject(compact.payload, 'payload');
   const issuer = issuerOf(claims.get('iss'));
   if (issuer === null) refuseExchange('issuer');
   await verifySignature(token, algorithm, await issuer.keys.candidates(algorithm, kid));
-  if (kind === 'id_token' ? named : !named && ID_CLAIMS.some((c) => claims.has(c))) refuseExchange('kind');
+  if (kind === 'id_token' ? isAccessType : !isAccessType && ID_CLAIMS.some((c) => claims.has(c)))
+    refuseExchange('kind');
   checkAudience(claims, kind === 'id_token' ? issuer.clients : issuer.audiences, kind, issuer);
   if (!isName(claims.get('sub'))) refuseExchange('subject');
-  const { issuedAt, expiresAt } = checkedTimes(claims, issuer, now);
+  const { issuedAt, expiresAt } = readTimes(claims, issuer, now);
   return Object.freeze({
     issuer: issuer.issuers[0] ?? '',
     claims,
@@ -80,21 +81,21 @@ export async function verifyIdentityToken(
 
 function checkAudience(
   claims: JsonObject,
-  wanted: readonly string[],
+  accepted: readonly string[],
   kind: IdentityTokenKind,
   { clients }: IdentityIssuer,
 ): void {
   const value = claims.get('aud');
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length > MAX_AUDIENCES || !list.every(isName)) refuseExchange('audience');
-  if (!wanted.some((name) => list.includes(name))) refuseExchange('audience');
+  if (!accepted.some((name) => list.includes(name))) refuseExchange('audience');
   // OpenID Connect Core 1.0, section 3.1.3.7: `azp` is required if there are several audiences.
   const party = claims.get('azp');
   if (kind !== 'id_token' || (party === undefined && list.length === 1)) return;
   if (!clients.some((client) => client === party)) refuseExchange('party');
 }
 
-function checkedTimes(
+function readTimes(
   claims: JsonObject,
   issuer: IdentityIssuer,
   now: number,

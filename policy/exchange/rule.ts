@@ -11,7 +11,7 @@ import type { ExchangeRuleDocument } from '../document.js';
 import type { ExchangedMember } from '../identity.js';
 import type { NameResolver } from '../names.js';
 import type { DocumentPath, ProblemList } from '../problems.js';
-import { OWN_CLAIMS, scalarsIn } from '../tokens/claims.js';
+import { RESERVED_CLAIMS, scalarsIn } from '../tokens/claims.js';
 import type { JsonObject } from '../tokens/strict-json.js';
 import { isName } from '../tokens/token-fault.js';
 import type { IssuerClaims } from './identity-token.js';
@@ -73,7 +73,7 @@ export interface ExchangeRule {
   claimsOf(claims: IssuerClaims): ReadonlyMap<string, readonly string[]>;
   /** Returns the attributes of a subject whose token states `claimedAttributes`. */
   attributes(claimedAttributes: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, AttributeValue>;
-  takes(claims: IssuerClaims): boolean;
+  matches(claims: IssuerClaims): boolean;
   /** Returns the subject; null if the claims yield no valid name. */
   subjectOf(claims: IssuerClaims): string | null;
   /** Returns the subject's roles and attributes. @throws QueryError E3001 if a value has the wrong type for filters */
@@ -128,26 +128,28 @@ function compileRule(
       message: 'it holds no claim, or a brace that closes none',
       hint: 'write the claim between braces: user:{sub}',
     });
-  const mapped = Object.entries(roles?.map ?? {}).map(([value, to]) => [value, listed(to)] as const);
-  for (const [value, to] of mapped) names.roles(to, [...path, 'roles', 'map', value]);
+  const mappings = Object.entries(roles?.map ?? {}).map(
+    ([value, targets]) => [value, asList(targets)] as const,
+  );
+  for (const [value, targets] of mappings) names.roles(targets, [...path, 'roles', 'map', value]);
   const ceiling = names.ceiling(document.ceiling, [...path, 'ceiling']);
-  for (const [value, to] of mapped)
-    for (const role of to)
+  for (const [value, targets] of mappings)
+    for (const role of targets)
       if (!ceiling.has(role))
         problems.add('exchange', [...path, 'roles', 'map', value], {
           message: `role \`${role}\` is not below the ceiling of the rule`,
         });
   checkSources(attributes, ceiling, [...path, 'attributes'], types, problems);
   for (const [i, claim] of (document.claims ?? []).entries())
-    if (OWN_CLAIMS.has(claim))
+    if (RESERVED_CLAIMS.has(claim))
       problems.add('exchange', [...path, 'claims', i], {
         message: `claim \`${claim}\` is one that every actor token has of its own`,
       });
-  const roleMap = new Map(mapped);
+  const roleMap = new Map(mappings);
   const rolesOf = ({ claims }: IssuerClaims): readonly string[] => {
     if (roles === undefined) return [...ceiling];
-    const found = textsOf(claimAt(claims, roles.claim)) ?? [];
-    return [...new Set(found.flatMap((value) => roleMap.get(value) ?? []))];
+    const values = textsOf(claimAt(claims, roles.claim)) ?? [];
+    return [...new Set(values.flatMap((value) => roleMap.get(value) ?? []))];
   };
   return Object.freeze({
     id: idOf(document),
@@ -157,16 +159,17 @@ function compileRule(
     adminCeiling: new Set(document.admin ?? []),
     purposes: new Set(document.purposes ?? []),
     claimsOf: ({ claims }: IssuerClaims) => copiedClaims(document.claims ?? [], claims),
-    attributes: (said: ReadonlyMap<string, readonly string[]>) => attributesOf(attributes, said),
-    takes: (from: IssuerClaims) =>
+    attributes: (claimedAttributes: ReadonlyMap<string, readonly string[]>) =>
+      attributesOf(attributes, claimedAttributes),
+    matches: (from: IssuerClaims) =>
       from.issuer === issuer &&
-      Object.entries(when).every(([claim, wanted]) => holds(claimAt(from.claims, claim), wanted)),
+      Object.entries(when).every(([claim, accepted]) => claimMatches(claimAt(from.claims, claim), accepted)),
     subjectOf: ({ claims }: IssuerClaims) => subjectIn(subject, claims),
     memberOf: (from: IssuerClaims) =>
       Object.freeze({
         rule: idOf(document),
         roles: rolesOf(from),
-        attributes: said(attributes, from.claims, ceiling, types),
+        attributes: attributesFromClaims(attributes, from.claims, ceiling, types),
       }),
   });
 }
@@ -190,9 +193,9 @@ function checkSources(
           'an attribute is text, a number, true or false, a list of these, `{any: true}`, or `{claim: …}`, with `among` or without',
       });
     for (const value of fixed ?? []) {
-      const misfit = types.mismatch(ceiling, attribute, value);
-      if (misfit !== null)
-        problems.add('exchange', [...path, attribute], mismatchFault(attribute, value, misfit));
+      const mismatch = types.mismatch(ceiling, attribute, value);
+      if (mismatch !== null)
+        problems.add('exchange', [...path, attribute], mismatchFault(attribute, value, mismatch));
     }
   }
 }
@@ -215,7 +218,7 @@ function isSource(
  *
  * @throws QueryError E3001 if a value does not fit the type that filters require
  */
-function said(
+function attributesFromClaims(
   attributes: AttributeRules,
   claims: JsonObject,
   ceiling: ReadonlySet<string>,
@@ -244,29 +247,29 @@ function copiedClaims(names: readonly string[], claims: JsonObject): ReadonlyMap
 /** INVARIANT: claimed attributes are bounded by the current rule, not by the rule at the time of the exchange. */
 function attributesOf(
   attributes: AttributeRules,
-  told: ReadonlyMap<string, readonly string[]>,
+  claimedAttributes: ReadonlyMap<string, readonly string[]>,
 ): ReadonlyMap<string, AttributeValue> {
   return new Map(
     Object.entries(attributes).flatMap(([name, source]): readonly (readonly [string, AttributeValue])[] => {
       if (!isSource(source)) return [[name, attributeTexts(attributeScalars(source) ?? []) ?? []]];
       if ('any' in source) return [[name, 'any']];
       const among = source.among?.map(String);
-      const values = told.get(name);
+      const values = claimedAttributes.get(name);
       if (values === undefined) return [];
       return [[name, among === undefined ? values : values.filter((v) => among.includes(v))]];
     }),
   );
 }
 
-function listed(value: string | readonly string[]): readonly string[] {
+function asList(value: string | readonly string[]): readonly string[] {
   return typeof value === 'string' ? [value] : value;
 }
 
-/** True if the claim is one of the wanted values or a list that contains one of them. */
-function holds(found: unknown, wanted: string | boolean | readonly string[]): boolean {
-  if (typeof wanted === 'boolean') return found === wanted;
-  const values = textsOf(found);
-  return values !== null && listed(wanted).some((value) => values.includes(value));
+/** True if the claim is one of the accepted values or a list that contains one of them. */
+function claimMatches(claim: unknown, accepted: string | boolean | readonly string[]): boolean {
+  if (typeof accepted === 'boolean') return claim === accepted;
+  const values = textsOf(claim);
+  return values !== null && asList(accepted).some((value) => values.includes(value));
 }
 
 /**

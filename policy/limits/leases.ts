@@ -41,7 +41,7 @@ export class LeaseBook {
   /** The windows by key, ordered by their end. */
   readonly #windows = new Map<string, LeaseWindow>();
   /** The last request for each key; requests for the same key are answered one after another. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #lastRequests = new Map<string, Promise<unknown>>();
 
   constructor(options: LeaseBookOptions) {
     this.perWindow = options.perWindow;
@@ -51,14 +51,14 @@ export class LeaseBook {
 
   /** Leases a batch of the remaining quota. The lease is empty if no quota is left until the window ends. */
   lease(key: string, holder: number): Promise<Lease> {
-    const before = this.#turns.get(key) ?? Promise.resolve();
-    const turn = before.then(() => this.#lease(key, holder));
-    this.#turns.set(key, turn);
-    const over = (): void => {
-      if (this.#turns.get(key) === turn) this.#turns.delete(key);
+    const previous = this.#lastRequests.get(key) ?? Promise.resolve();
+    const request = previous.then(() => this.#lease(key, holder));
+    this.#lastRequests.set(key, request);
+    const done = (): void => {
+      if (this.#lastRequests.get(key) === request) this.#lastRequests.delete(key);
     };
-    turn.then(over, over);
-    return turn;
+    request.then(done, done);
+    return request;
   }
 
   /** Takes back the unused part of a lease, if its window is still current. */
@@ -72,13 +72,13 @@ export class LeaseBook {
   }
 
   async #lease(key: string, holder: number): Promise<Lease> {
-    const own = `k${key}`;
-    const counted = this.#has(own) ? own : SURPLUS;
-    const window = this.#windowOf(counted);
-    if (counted === SURPLUS) return this.#grant(window, holder, 1);
+    const ownKey = `k${key}`;
+    const windowKey = this.#hasWindow(ownKey) ? ownKey : SURPLUS;
+    const window = this.#windowOf(windowKey);
+    if (windowKey === SURPLUS) return this.#grant(window, holder, 1);
     if (window.granted >= this.perWindow) await this.#reclaimAll(window, key, holder);
-    const left = this.perWindow - window.granted;
-    return this.#grant(window, holder, Math.ceil(left / (2 * this.#options.holders)));
+    const remaining = this.perWindow - window.granted;
+    return this.#grant(window, holder, Math.ceil(remaining / (2 * this.#options.holders)));
   }
 
   #grant(window: LeaseWindow, holder: number, portion: number): Lease {
@@ -98,46 +98,48 @@ export class LeaseBook {
   }
 
   /** True if the key has, or may get, a separate count. Also removes expired windows. */
-  #has(own: string): boolean {
+  #hasWindow(ownKey: string): boolean {
     const now = this.#now();
-    let most = 4; // more than the windows that one use can add
+    let remaining = 4; // more than the windows that one use can add
     for (const [old, { endsAt }] of this.#windows) {
-      if (endsAt > now || most-- === 0) break;
+      if (endsAt > now || remaining-- === 0) break;
       this.#windows.delete(old);
     }
-    return this.#windows.has(own) || this.#windows.size < this.#options.maxKeys;
+    return this.#windows.has(ownKey) || this.#windows.size < this.#options.maxKeys;
   }
 
-  #windowOf(counted: string): LeaseWindow {
+  #windowOf(windowKey: string): LeaseWindow {
     const now = this.#now();
-    const known = this.#windows.get(counted);
-    if (known !== undefined && known.endsAt > now) return known;
+    const current = this.#windows.get(windowKey);
+    if (current !== undefined && current.endsAt > now) return current;
     const window = { endsAt: now + WINDOW_MS, granted: 0, holders: new Set<number>() };
-    this.#windows.delete(counted);
-    this.#windows.set(counted, window);
+    this.#windows.delete(windowKey);
+    this.#windows.set(windowKey, window);
     return window;
   }
 }
 
-/** Requests a lease. `arrived` is called synchronously with the answer, before later messages are processed. */
-export type AskLease = (key: string, arrived: (lease: Lease) => void) => Promise<unknown>;
+/** Requests a lease. `onLease` is called synchronously with the answer, before later messages are processed. */
+export type RequestLease = (key: string, onLease: (lease: Lease) => void) => Promise<unknown>;
 
 /** The holder's side of a `LeaseBook`: uses its lease immediately, and requests another when it is empty. */
 export class LeasedCounter {
-  readonly #ask: AskLease;
+  readonly #request: RequestLease;
   readonly #now: () => number;
   /** The leases by key, ordered by arrival, so that expired ones come first. */
   readonly #leases = new Map<string, CurrentLease>();
   /** The callers waiting for a requested lease, in order. */
-  readonly #waiting = new Map<string, LeaseWaiter[]>();
+  readonly #waiters = new Map<string, LeaseWaiter[]>();
 
-  constructor(ask: AskLease, now: () => number = monotonicMs) {
-    this.#ask = ask;
+  constructor(request: RequestLease, now: () => number = monotonicMs) {
+    this.#request = request;
     this.#now = now;
   }
 
   take(key: string): LimitResult | Promise<LimitResult> {
-    return this.#known(key) ?? new Promise((resolve, reject) => this.#wait(key, { resolve, reject }));
+    return (
+      this.#resultFromLease(key) ?? new Promise((resolve, reject) => this.#wait(key, { resolve, reject }))
+    );
   }
 
   /** Takes one use if the current lease has any left; otherwise returns false. */
@@ -164,61 +166,61 @@ export class LeasedCounter {
   }
 
   /** Returns the result from the current lease; null if another lease must be requested. */
-  #known(key: string): LimitResult | null {
+  #resultFromLease(key: string): LimitResult | null {
     if (this.takeIfLeft(key)) return ALLOWED;
     const lease = this.#leases.get(key);
-    const left = lease?.spent === true ? lease.endsAt - this.#now() : 0;
-    return left > 0 ? refusal(left) : null;
+    const remainingMs = lease?.arrivedEmpty === true ? lease.endsAt - this.#now() : 0;
+    return remainingMs > 0 ? refusal(remainingMs) : null;
   }
 
   #wait(key: string, waiter: LeaseWaiter): void {
-    const waiting = this.#waiting.get(key);
-    if (waiting !== undefined) {
-      waiting.push(waiter);
+    const waiters = this.#waiters.get(key);
+    if (waiters !== undefined) {
+      waiters.push(waiter);
       return;
     }
-    this.#waiting.set(key, [waiter]);
-    this.#begin(key);
+    this.#waiters.set(key, [waiter]);
+    this.#requestLease(key);
   }
 
-  #begin(key: string): void {
-    this.#ask(key, (lease) => this.#arrived(key, lease)).catch((error: unknown) => {
-      const waiting = this.#waiting.get(key) ?? [];
-      this.#waiting.delete(key);
-      for (const { reject } of waiting) reject(error);
+  #requestLease(key: string): void {
+    this.#request(key, (lease) => this.#addLease(key, lease)).catch((error: unknown) => {
+      const waiters = this.#waiters.get(key) ?? [];
+      this.#waiters.delete(key);
+      for (const { reject } of waiters) reject(error);
     });
   }
 
   /** Every lease either admits at least one waiter, or is empty and refuses all, so every waiter gets an answer. */
-  #arrived(key: string, { tokens, endsAt }: Lease): void {
-    this.#forgetEnded();
+  #addLease(key: string, { tokens, endsAt }: Lease): void {
+    this.#removeExpired();
     this.#leases.delete(key);
-    this.#leases.set(key, { tokens, endsAt, spent: tokens === 0 });
-    const waiting = this.#waiting.get(key) ?? [];
-    while (waiting.length > 0) {
-      const known = this.#known(key);
-      if (known === null) {
-        this.#begin(key);
+    this.#leases.set(key, { tokens, endsAt, arrivedEmpty: tokens === 0 });
+    const waiters = this.#waiters.get(key) ?? [];
+    while (waiters.length > 0) {
+      const result = this.#resultFromLease(key);
+      if (result === null) {
+        this.#requestLease(key);
         return;
       }
-      waiting.shift()?.resolve(known);
+      waiters.shift()?.resolve(result);
     }
-    this.#waiting.delete(key);
+    this.#waiters.delete(key);
   }
 
   /** Removes up to four expired leases, which is more than one answer can add. */
-  #forgetEnded(): void {
+  #removeExpired(): void {
     const now = this.#now();
-    let most = 4;
+    let remaining = 4;
     for (const [key, { endsAt }] of this.#leases) {
-      if (most-- === 0) break;
+      if (remaining-- === 0) break;
       if (endsAt <= now) this.#leases.delete(key);
     }
   }
 }
 
 interface LeaseWaiter {
-  resolve(taken: LimitResult): void;
+  resolve(result: LimitResult): void;
   reject(error: unknown): void;
 }
 
@@ -226,7 +228,7 @@ interface CurrentLease {
   tokens: number;
   readonly endsAt: number;
   /** True if the lease arrived empty, which means that the quota is used up for all holders until the window ends. */
-  readonly spent: boolean;
+  readonly arrivedEmpty: boolean;
 }
 
 /** Milliseconds on the monotonic clock, which all processes of a machine share. */

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { queryError } from 'osl-compiler';
 import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
-import { type AskLease, type Lease, LeaseBook, LeasedCounter } from './leases.js';
+import { type Lease, LeaseBook, LeasedCounter, type RequestLease } from './leases.js';
 import {
   type Charge,
   createQuotas,
@@ -103,7 +103,7 @@ export const LIMIT_COUNTERS: readonly LimitCounter[] = Object.freeze([...LIMIT_B
 
 /** The channel to the process that counts for all processes. */
 export interface LimitShare {
-  lease(counter: LimitCounter, ...asked: Parameters<AskLease>): Promise<unknown>;
+  lease(counter: LimitCounter, ...args: Parameters<RequestLease>): Promise<unknown>;
   handBack(counter: LimitCounter, key: string, lease: Lease): void;
   /** Adds to the shared quotas and returns their state. */
   charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
@@ -124,7 +124,7 @@ export interface LeasedLimiter extends Limiter {
 
 export function createLeasedLimiter(share: LimitShare, limits: RateLimits): LeasedLimiter {
   const counter = (name: LimitCounter): LeasedCounter =>
-    new LeasedCounter((...asked) => share.lease(name, ...asked));
+    new LeasedCounter((...args) => share.lease(name, ...args));
   const counters = { ...perBucket(counter), address: counter('address') };
   share.limits(limits);
   return Object.freeze({
@@ -186,14 +186,14 @@ const MAX_KNOWN = 10_000;
  */
 export interface PasswordGuesses {
   /** Counts a wrong password; asynchronous if another process counts. */
-  wrong(account: string, address: string): void | Promise<void>;
+  countWrong(account: string, address: string): void | Promise<void>;
   /** True if a right password is accepted; the address is then remembered for this account. */
-  right(account: string, address: string): boolean | Promise<boolean>;
+  acceptsRight(account: string, address: string): boolean | Promise<boolean>;
 }
 
 interface LocalPasswordGuesses extends PasswordGuesses {
-  wrong(account: string, address: string): void;
-  right(account: string, address: string): boolean;
+  countWrong(account: string, address: string): void;
+  acceptsRight(account: string, address: string): boolean;
 }
 
 export interface GuessOptions {
@@ -209,24 +209,24 @@ export function createPasswordGuesses(options: GuessOptions = {}): LocalPassword
     perAccount = GUESSES_PER_ACCOUNT,
     maxCounted = MAX_COUNTED,
   } = options;
-  const known = new LRUCache<string, true>({ max: MAX_KNOWN });
-  const ofKnown = new WindowCounter(perAddress, MAX_KNOWN, ADDRESS_SECONDS);
-  const ofStrangers = new WindowCounter(perAddress, maxCounted, ADDRESS_SECONDS);
-  const ofAccounts = new WindowCounter(perAccount, MAX_COUNTED, ACCOUNT_SECONDS);
+  const verifiedPairs = new LRUCache<string, true>({ max: MAX_KNOWN });
+  const verifiedCounts = new WindowCounter(perAddress, MAX_KNOWN, ADDRESS_SECONDS);
+  const otherCounts = new WindowCounter(perAddress, maxCounted, ADDRESS_SECONDS);
+  const accountCounts = new WindowCounter(perAccount, MAX_COUNTED, ACCOUNT_SECONDS);
   const pairOf = (account: string, address: string): string =>
     JSON.stringify([account, addressGroup(address)]);
   return Object.freeze({
-    wrong(account: string, address: string) {
+    countWrong(account: string, address: string) {
       const pair = pairOf(account, address);
-      if (known.get(pair) === true) ofKnown.take(pair);
+      if (verifiedPairs.get(pair) === true) verifiedCounts.take(pair);
       // A guess beyond the pair's limit could not succeed, so it does not count against the account.
-      else if (ofStrangers.take(pair).ok) ofAccounts.take(account);
+      else if (otherCounts.take(pair).ok) accountCounts.take(account);
     },
-    right(account: string, address: string) {
+    acceptsRight(account: string, address: string) {
       const pair = pairOf(account, address);
-      if (known.get(pair) === true) return !ofKnown.isSpent(pair);
-      if (ofStrangers.isSpent(pair) || ofAccounts.isSpent(account)) return false;
-      known.set(pair, true);
+      if (verifiedPairs.get(pair) === true) return !verifiedCounts.isSpent(pair);
+      if (otherCounts.isSpent(pair) || accountCounts.isSpent(account)) return false;
+      verifiedPairs.set(pair, true);
       return true;
     },
   });

@@ -57,15 +57,15 @@ export class QuotaBook {
 
   add({ key, windowMs, amount }: Charge): QuotaCount {
     const now = this.#now();
-    const windows = this.#of(windowMs, now);
-    const own = `k${key}`;
-    const counted = windows.has(own) || windows.size < this.#maxKeys ? own : SURPLUS;
-    let window = windows.get(counted);
+    const windows = this.#windowsOf(windowMs, now);
+    const ownKey = `k${key}`;
+    const windowKey = windows.has(ownKey) || windows.size < this.#maxKeys ? ownKey : SURPLUS;
+    let window = windows.get(windowKey);
     if (window === undefined || window.endsAt <= now) {
       if (amount === 0) return { used: 0, endsInMs: windowMs };
       window = { endsAt: now + windowMs, used: 0 };
-      windows.delete(counted);
-      windows.set(counted, window);
+      windows.delete(windowKey);
+      windows.set(windowKey, window);
     }
     window.used += amount;
     return { used: window.used, endsInMs: window.endsAt - now };
@@ -75,15 +75,15 @@ export class QuotaBook {
    * Returns the windows of one length. Also removes up to four expired windows; a charge adds at most one, so they do
    * not accumulate.
    */
-  #of(windowMs: number, now: number): Map<string, QuotaWindow> {
+  #windowsOf(windowMs: number, now: number): Map<string, QuotaWindow> {
     let windows = this.#windows.get(windowMs);
     if (windows === undefined) {
       windows = new Map();
       this.#windows.set(windowMs, windows);
     }
-    let most = 4;
+    let remaining = 4;
     for (const [old, { endsAt }] of windows) {
-      if (endsAt > now || most-- === 0) break;
+      if (endsAt > now || remaining-- === 0) break;
       windows.delete(old);
     }
     return windows;
@@ -91,18 +91,18 @@ export class QuotaBook {
 }
 
 /** True if the quota admits one more request. */
-function leaves({ unit, most }: Quota, used: number): boolean {
-  return unit === 'requests' ? used + 1 <= most : used < most;
+function admits({ unit, limit }: Quota, used: number): boolean {
+  return unit === 'requests' ? used + 1 <= limit : used < limit;
 }
 
 const ALLOWED: QuotaResult = Object.freeze({ ok: true });
 
 /** Checks `quotas` against their current counts, which `stateOf` looks up. */
-export function judge(quotas: readonly Quota[], stateOf: (quota: Quota) => QuotaCount): QuotaResult {
+export function checkQuotas(quotas: readonly Quota[], stateOf: (quota: Quota) => QuotaCount): QuotaResult {
   let longest: Extract<QuotaResult, { readonly ok: false }> | null = null;
   for (const quota of quotas) {
     const { used, endsInMs } = stateOf(quota);
-    if (!leaves(quota, used) && endsInMs > (longest?.waitMs ?? 0))
+    if (!admits(quota, used) && endsInMs > (longest?.waitMs ?? 0))
       longest = { ok: false, quota, waitMs: endsInMs };
   }
   return longest ?? ALLOWED;
@@ -112,7 +112,7 @@ export function judge(quotas: readonly Quota[], stateOf: (quota: Quota) => Quota
 export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
   const stateOf = (quota: Quota): QuotaCount => book.add({ ...quota, amount: 0 });
   const take = (quotas: readonly Quota[]): QuotaResult => {
-    const result = judge(quotas, stateOf);
+    const result = checkQuotas(quotas, stateOf);
     if (result.ok) charge(quotas, 'requests', 1);
     return result;
   };
@@ -120,7 +120,7 @@ export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
     for (const quota of quotas) if (quota.unit === unit) book.add({ ...quota, amount });
   };
   const state = async (quotas: readonly Quota[]): Promise<readonly QuotaCount[]> => quotas.map(stateOf);
-  const mayTake = (quotas: readonly Quota[]): boolean => judge(quotas, stateOf).ok;
+  const mayTake = (quotas: readonly Quota[]): boolean => checkQuotas(quotas, stateOf).ok;
   return Object.freeze({ take, mayTake, charge, state });
 }
 
@@ -129,7 +129,7 @@ export interface SetAddition {
   readonly key: string;
   readonly windowMs: number;
   /** Maximum size of the set. */
-  readonly most: number;
+  readonly maxSize: number;
   /** Distinct hashes of entities; an empty list only queries the set. */
   readonly members: readonly string[];
 }
@@ -175,12 +175,12 @@ export class EntitySetBook {
   /** Adds to all sets, or to none. @param additions have different keys @throws QueryError E5031 if there is no room */
   add(additions: readonly SetAddition[]): SetResult {
     const now = this.#now();
-    const planned = additions.map(({ key, windowMs, most, members }) => {
-      const known = this.#sets.get(key);
-      const set = known !== undefined && known.endsAt > now ? known : null;
+    const planned = additions.map(({ key, windowMs, maxSize, members }) => {
+      const existing = this.#sets.get(key);
+      const set = existing !== undefined && existing.endsAt > now ? existing : null;
       const added = members.filter((member) => set?.members.has(member) !== true);
       const before = set?.members.size ?? 0;
-      const exceeds = added.length > 0 && before + added.length > most;
+      const exceeds = added.length > 0 && before + added.length > maxSize;
       return { key, set, added, before, exceeds, endsAt: set?.endsAt ?? now + windowMs };
     });
     const refused = planned.findIndex(({ exceeds }) => exceeds);

@@ -21,7 +21,7 @@ export interface Quota {
   /** Identifies subjects and unit but not the amount, so that a count survives a change of the amount. */
   readonly key: string;
   readonly unit: QuotaUnit;
-  readonly most: number;
+  readonly limit: number;
   readonly windowMs: number;
   /** The quota in the words of the policy, such as `limits.subject[0]: 1000 rows per day of user:scout`. */
   readonly label: string;
@@ -32,7 +32,7 @@ export interface Quota {
 }
 
 /** A limit on one unit, from a `limits` entry of the policy. */
-export interface QuotaRule extends Pick<Quota, 'unit' | 'most' | 'windowMs' | 'entities'> {
+export interface QuotaRule extends Pick<Quota, 'unit' | 'limit' | 'windowMs' | 'entities'> {
   /** The name given in the policy, or otherwise the path of the entry, such as `limits.subject[0]`. */
   readonly name: string;
   readonly bucket: LimitBucket;
@@ -65,7 +65,7 @@ const WINDOWS: Readonly<Record<QuotaDocument['per'], number>> = Object.freeze({
   task: TASK_MS,
 });
 
-const MOST = Number.MAX_SAFE_INTEGER;
+const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
 /** Compiles the quotas of a policy; adds faults to `problems`. */
 export function compileQuotas(
@@ -82,14 +82,14 @@ export function compileQuotas(
     [limits?.subject ?? [], ['limits', 'subject'], { role: null, each: 'subject' }],
     [limits?.chain ?? [], ['limits', 'chain'], { role: null, each: 'chain' }],
     [limits?.tenant ?? [], ['limits', 'tenant'], { role: null, each: null }],
-    ...Object.entries(roles).flatMap(([role, { limits: own = [] }]) => {
+    ...Object.entries(roles).flatMap(([role, { limits: roleLimits = [] }]) => {
       const path = ['roles', role, 'limits'];
-      return [[own, path, { role, each: null }] as const];
+      return [[roleLimits, path, { role, each: null }] as const];
     }),
   ];
   return Object.freeze(
-    lists.flatMap(([quotas, path, whose]) =>
-      quotas.flatMap((quota, i) => rulesOf(quota, [...path, i], whose, names, problems)),
+    lists.flatMap(([quotas, path, scope]) =>
+      quotas.flatMap((quota, i) => rulesOf(quota, [...path, i], scope, names, problems)),
     ),
   );
 }
@@ -97,13 +97,13 @@ export function compileQuotas(
 function rulesOf(
   quota: QuotaDocument,
   path: readonly (string | number)[],
-  whose: Pick<QuotaRule, 'role' | 'each'>,
+  scope: Pick<QuotaRule, 'role' | 'each'>,
   names: NameResolver,
   problems: ProblemList,
 ): readonly QuotaRule[] {
   const { bucket = 'query', each, name, per, requests, rows, bytes, seconds, cost, tokens } = quota;
-  const counted = entitiesOf(quota, path, names, problems);
-  const most: readonly (readonly [QuotaUnit, number | undefined])[] = [
+  const countedEntities = entitiesOf(quota, path, names, problems);
+  const byUnit: readonly (readonly [QuotaUnit, number | undefined])[] = [
     ['requests', requests],
     ['rows', rows],
     ['bytes', bytes],
@@ -112,35 +112,35 @@ function rulesOf(
     ['tokens', tokens],
     ['entities', quota.entities],
   ];
-  const said = most.filter((entry): entry is readonly [QuotaUnit, number] => entry[1] !== undefined);
-  const wrong = faultOf(said, bucket);
-  if (wrong !== null) problems.add('limit', path, wrong);
-  const rule = { ...whose, bucket, per, windowMs: WINDOWS[per], name: name ?? pathText(path) };
-  return said.map(([unit, amount]) => {
-    const which = unit === 'entities' ? counted : NO_ENTITIES;
-    return Object.freeze({ ...rule, ...which, ...(each !== undefined && { each }), unit, most: amount });
+  const amounts = byUnit.filter((entry): entry is readonly [QuotaUnit, number] => entry[1] !== undefined);
+  const fault = faultOf(amounts, bucket);
+  if (fault !== null) problems.add('limit', path, fault);
+  const rule = { ...scope, bucket, per, windowMs: WINDOWS[per], name: name ?? pathText(path) };
+  return amounts.map(([unit, amount]) => {
+    const counted = unit === 'entities' ? countedEntities : NO_ENTITIES;
+    return Object.freeze({ ...rule, ...counted, ...(each !== undefined && { each }), unit, limit: amount });
   });
 }
 
 const NO_ENTITIES = Object.freeze({ entities: new Set<string>(), declared: '' });
 
 /** Largest permitted limit on `entities`: each entity is kept in memory until the window ends. */
-const MOST_ENTITIES = 100_000;
+const MAX_ENTITIES = 100_000;
 
 function entitiesOf(
-  { entities: most, of = [], labels = [] }: QuotaDocument,
+  { entities: limit, of = [], labels = [] }: QuotaDocument,
   path: readonly (string | number)[],
   names: NameResolver,
   problems: ProblemList,
 ): Pick<QuotaRule, 'entities' | 'declared'> {
-  const isCounted = most !== undefined;
+  const isCounted = limit !== undefined;
   if (isCounted !== of.length + labels.length > 0)
     problems.add('limit', path, {
       message: isCounted ? 'it is not said which entities count' : 'entities are named, and none are counted',
       hint: 'say `entities` together with `of` or `labels`',
     });
-  if (isCounted && most > MOST_ENTITIES)
-    problems.add('limit', path, { message: `at most ${MOST_ENTITIES} entities can be counted`, hint: null });
+  if (isCounted && limit > MAX_ENTITIES)
+    problems.add('limit', path, { message: `at most ${MAX_ENTITIES} entities can be counted`, hint: null });
   for (const [i, name] of of.entries()) names.relation(name, [...path, 'of', i]);
   const labelled = names.labels(labels, [...path, 'labels']);
   const entities = [...names.relations].flatMap(([name, relation]) =>
@@ -155,15 +155,15 @@ function pathText(path: readonly (string | number)[]): string {
   return `${path.slice(0, -1).join('.')}[${path.at(-1)}]`;
 }
 
-function faultOf(said: readonly (readonly [QuotaUnit, number])[], bucket: LimitBucket) {
-  if (said.length === 0)
+function faultOf(amounts: readonly (readonly [QuotaUnit, number])[], bucket: LimitBucket) {
+  if (amounts.length === 0)
     return {
       message: 'this limit counts nothing',
       hint: 'say requests, rows, bytes, seconds, cost, tokens or entities',
     };
-  if (said.some(([, amount]) => !Number.isInteger(amount) || amount < 1 || amount > MOST))
+  if (amounts.some(([, amount]) => !Number.isInteger(amount) || amount < 1 || amount > MAX_AMOUNT))
     return { message: 'a limit is a whole number from 1', hint: null };
-  if (bucket !== 'query' && said.some(([unit]) => unit !== 'requests'))
+  if (bucket !== 'query' && amounts.some(([unit]) => unit !== 'requests'))
     return {
       message: `of \`${bucket}\` only requests are counted`,
       hint: 'all else is counted of questions: leave out `bucket`',
@@ -172,19 +172,16 @@ function faultOf(said: readonly (readonly [QuotaUnit, number])[], bucket: LimitB
 }
 
 export function quotaOf(rule: QuotaRule, user: QuotaUser): Quota {
-  const { unit, bucket, most, windowMs, role, each, per, entities, declared } = rule;
-  const who = [user.tenant, unit, bucket, windowMs, role, countedIn(each, user)];
+  const { unit, bucket, limit, windowMs, role, each, per, entities, declared } = rule;
+  const owner = [user.tenant, unit, bucket, windowMs, role, ownerOf(each, user)];
   const task = per === 'task' ? [user.task] : [];
-  const key = JSON.stringify(declared === '' ? [...who, ...task] : [...who, declared, ...task]);
+  const key = JSON.stringify(declared === '' ? [...owner, ...task] : [...owner, declared, ...task]);
   const label = `${rule.name}: ${ruleText(rule)} of ${ownersText(rule, user)}`;
   const lacksTask = per === 'task' && user.task === null;
-  return Object.freeze({ key, unit, most, windowMs, label, lacksTask, entities });
+  return Object.freeze({ key, unit, limit, windowMs, label, lacksTask, entities });
 }
 
-function countedIn(
-  each: QuotaRule['each'],
-  { subject, chain }: QuotaUser,
-): string | readonly string[] | null {
+function ownerOf(each: QuotaRule['each'], { subject, chain }: QuotaUser): string | readonly string[] | null {
   switch (each) {
     case 'subject':
       return subject;
@@ -197,20 +194,20 @@ function countedIn(
   }
 }
 
-const UNITS: Readonly<Record<QuotaUnit, (most: number, declared: string) => string>> = Object.freeze({
-  requests: (most) => `${most} requests`,
-  rows: (most) => `${most} rows`,
-  bytes: (most) => `${most} bytes`,
-  ms: (most) => `${most / 1_000} seconds`,
-  cost: (most) => `cost ${most}`,
-  tokens: (most) => `${most} model tokens`,
-  entities: (most, declared) => `${most} different ${declared}`,
+const UNITS: Readonly<Record<QuotaUnit, (limit: number, declared: string) => string>> = Object.freeze({
+  requests: (limit) => `${limit} requests`,
+  rows: (limit) => `${limit} rows`,
+  bytes: (limit) => `${limit} bytes`,
+  ms: (limit) => `${limit / 1_000} seconds`,
+  cost: (limit) => `cost ${limit}`,
+  tokens: (limit) => `${limit} model tokens`,
+  entities: (limit, declared) => `${limit} different ${declared}`,
 });
 
 /** Describes the amount and window of a rule: `1000 rows per day`. */
-function ruleText({ unit, most, bucket, per, declared }: QuotaRule): string {
+function ruleText({ unit, limit, bucket, per, declared }: QuotaRule): string {
   const kind = bucket === 'query' ? '' : ` of kind ${bucket}`;
-  return `${UNITS[unit](most, declared)}${kind} per ${per}`;
+  return `${UNITS[unit](limit, declared)}${kind} per ${per}`;
 }
 
 /** Describes the owner of the count that includes `user`, such as `user:scout` or `all subjects`. */
@@ -225,13 +222,13 @@ type Counter = LimitBucket | 'entities';
 
 type ByCounter = Readonly<Partial<Record<Counter, readonly Quota[]>>>;
 
-interface KnownQuotas {
+interface CachedQuotas {
   readonly task: string | null;
   readonly all: ByCounter;
 }
 
 /** Quotas by policy rules and identity, cached for the identity's last task only. */
-const KNOWN = new WeakMap<readonly QuotaRule[], WeakMap<Identity, KnownQuotas>>();
+const QUOTA_CACHE = new WeakMap<readonly QuotaRule[], WeakMap<Identity, CachedQuotas>>();
 
 /**
  * Returns the quotas that apply to requests by `identity` with these roles or, if `counter` is `entities`, to the
@@ -245,23 +242,23 @@ export function quotasOf(
   task: string | null = null,
 ): readonly Quota[] {
   if (rules.length === 0) return NONE;
-  let known = KNOWN.get(rules);
-  if (known === undefined) KNOWN.set(rules, (known = new WeakMap()));
-  let mine = known.get(identity);
-  if (mine?.task !== task) {
-    mine = { task, all: byCounter(rules, { ...identity, task }, roles) };
-    known.set(identity, mine);
+  let byIdentity = QUOTA_CACHE.get(rules);
+  if (byIdentity === undefined) QUOTA_CACHE.set(rules, (byIdentity = new WeakMap()));
+  let cached = byIdentity.get(identity);
+  if (cached?.task !== task) {
+    cached = { task, all: byCounter(rules, { ...identity, task }, roles) };
+    byIdentity.set(identity, cached);
   }
-  return mine.all[counter] ?? NONE;
+  return cached.all[counter] ?? NONE;
 }
 
 const NONE: readonly Quota[] = Object.freeze([]);
 
 function byCounter(rules: readonly QuotaRule[], user: QuotaUser, roles: ReadonlySet<string>): ByCounter {
-  const mine = rules.filter(({ role }) => role === null || roles.has(role));
+  const applicable = rules.filter(({ role }) => role === null || roles.has(role));
   const counterOf = ({ unit, bucket }: QuotaRule): Counter => (unit === 'entities' ? unit : bucket);
   const quotas = (counter: Counter): readonly Quota[] =>
-    mine.filter((rule) => counterOf(rule) === counter).map((rule) => quotaOf(rule, user));
+    applicable.filter((rule) => counterOf(rule) === counter).map((rule) => quotaOf(rule, user));
   const counters: readonly Counter[] = [...LIMIT_BUCKETS, 'entities'];
   return Object.fromEntries(counters.map((counter) => [counter, quotas(counter)]));
 }

@@ -1,5 +1,5 @@
 import { monotonicMs } from './leases.js';
-import { type Charge, judge, type QuotaCount, type QuotaResult, type Quotas } from './quota-counts.js';
+import { type Charge, checkQuotas, type QuotaCount, type QuotaResult, type Quotas } from './quota-counts.js';
 import type { Quota, QuotaUnit } from './quotas.js';
 
 export interface SharedQuotaOptions {
@@ -17,7 +17,7 @@ interface SharedCount {
   endsAt: number;
   /** The last reported count, and its increase since the report before. */
   reported: number;
-  step: number;
+  increase: number;
   /** True once little of the quota is left, until the window ends. */
   isNearEnd: boolean;
   /** The time of the last report. */
@@ -26,11 +26,11 @@ interface SharedCount {
   unsent: number;
 }
 
-const NOTHING_KNOWN: Omit<SharedCount, 'windowMs'> = {
+const INITIAL_COUNT: Omit<SharedCount, 'windowMs'> = {
   used: 0,
   endsAt: 0,
   reported: 0,
-  step: 0,
+  increase: 0,
   isNearEnd: false,
   asOf: Number.NEGATIVE_INFINITY,
   unsent: 0,
@@ -39,17 +39,17 @@ const NOTHING_KNOWN: Omit<SharedCount, 'windowMs'> = {
 /** The age in ms after which a count is refreshed before the next request. */
 const FRESH_MS = 1_000;
 /**
- * Each request refreshes a quota once no more is left of it than the largest of these: a part of the quota, a fixed
- * amount, or the increase over a number of reports.
+ * Near the end of a quota, every request refreshes its count. The end is near once the rest of the quota is at most
+ * the largest of these: a fraction of the quota, a fixed amount, or the increase over this many reports.
  */
 const NEAR_END = { part: 0.02, amount: 10, reports: 3 };
 /** The time in ms after a failure during which requests do not wait for the shared counts. */
-const REST_MS = 1_000;
+const BACKOFF_MS = 1_000;
 /** The pause between two messages, in ms. */
 const PAUSE_MS = 10;
 const MAX_KEYS = 100_000;
-/** Maximum number of refreshes per request; more than one, because a window may end during the request. */
-const TRIES = 3;
+/** Maximum number of refreshes per request; more than one, since a window may end during the request. */
+const MAX_REFRESHES = 3;
 
 /**
  * Quotas in one of several processes. Charges are reported within milliseconds and answered with the shared counts, so
@@ -61,7 +61,7 @@ export class SharedQuotas implements Quotas {
   readonly #options: SharedQuotaOptions;
   readonly #now: () => number;
   /** The counts by key, ordered by last use. */
-  readonly #known = new Map<string, SharedCount>();
+  readonly #counts = new Map<string, SharedCount>();
   readonly #due = new Set<string>();
   #sending: Promise<void> | null = null;
   #pause: NodeJS.Timeout | null = null;
@@ -75,16 +75,16 @@ export class SharedQuotas implements Quotas {
   take(quotas: readonly Quota[]): QuotaResult | Promise<QuotaResult> {
     const now = this.#now();
     if (this.#isFresh(quotas, now)) return this.#decide(quotas);
-    return this.#ask(quotas, now).then(() => this.#decide(quotas));
+    return this.#refresh(quotas, now).then(() => this.#decide(quotas));
   }
 
   mayTake(quotas: readonly Quota[]): boolean {
-    return this.#isFresh(quotas, this.#now()) && this.#judge(quotas).ok;
+    return this.#isFresh(quotas, this.#now()) && this.#check(quotas).ok;
   }
 
   async state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]> {
-    const began = this.#now();
-    if (!this.#isFresh(quotas, began)) await this.#ask(quotas, began);
+    const startedAt = this.#now();
+    if (!this.#isFresh(quotas, startedAt)) await this.#refresh(quotas, startedAt);
     const now = this.#now();
     return quotas.map((quota) => this.#stateOf(quota, now));
   }
@@ -92,67 +92,67 @@ export class SharedQuotas implements Quotas {
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void {
     for (const quota of quotas) {
       if (quota.unit !== unit) continue;
-      const { known, key } = this.#of(quota);
-      known.unsent += amount;
+      const { count, key } = this.#countOf(quota);
+      count.unsent += amount;
       this.#due.add(key);
     }
-    if (this.#due.size > 0 && this.#sending === null && this.#pause === null) this.#begin();
+    if (this.#due.size > 0 && this.#sending === null && this.#pause === null) this.#startSending();
   }
 
   #decide(quotas: readonly Quota[]): QuotaResult {
-    const result = this.#judge(quotas);
+    const result = this.#check(quotas);
     if (result.ok) this.charge(quotas, 'requests', 1);
     return result;
   }
 
-  #judge(quotas: readonly Quota[]): QuotaResult {
+  #check(quotas: readonly Quota[]): QuotaResult {
     const now = this.#now();
-    return judge(quotas, (quota) => this.#stateOf(quota, now));
+    return checkQuotas(quotas, (quota) => this.#stateOf(quota, now));
   }
 
   #stateOf(quota: Quota, now: number): QuotaCount {
-    const { known } = this.#of(quota);
-    const used = this.#usedOf(known, now);
-    return { used, endsInMs: Math.max(1, known.endsAt - now) };
+    const { count } = this.#countOf(quota);
+    const used = this.#usedOf(count, now);
+    return { used, endsInMs: Math.max(1, count.endsAt - now) };
   }
 
   /** Estimates the shared count. */
-  #usedOf(known: SharedCount, now: number): number {
-    if (known.endsAt <= now) {
-      known.used = 0;
-      known.isNearEnd = false;
-      known.endsAt = now + known.windowMs;
+  #usedOf(count: SharedCount, now: number): number {
+    if (count.endsAt <= now) {
+      count.used = 0;
+      count.isNearEnd = false;
+      count.endsAt = now + count.windowMs;
     }
-    const isAlone = this.#failedAt > known.asOf;
-    return known.used + known.unsent * (isAlone ? Math.max(1, this.#options.peers()) : 1);
+    const isAlone = this.#failedAt > count.asOf;
+    return count.used + count.unsent * (isAlone ? Math.max(1, this.#options.peers()) : 1);
   }
 
   /**
-   * True if no count needs a refresh. Near the end of a quota, its count must have been reported after `began`, the
-   * time of the request.
+   * True if no count needs a refresh. Near the end of a quota, its count must have been reported after `startedAt`,
+   * the time of the request.
    */
-  #isFresh(quotas: readonly Quota[], began: number): boolean {
+  #isFresh(quotas: readonly Quota[], startedAt: number): boolean {
     const now = this.#now();
-    if (now - this.#failedAt < REST_MS) return true; // unreachable: do not wait
+    if (now - this.#failedAt < BACKOFF_MS) return true; // unreachable: do not wait
     return quotas.every((quota) => {
-      const { known } = this.#of(quota);
-      if (known.endsAt <= now || now - known.asOf >= FRESH_MS) return false;
-      const left = quota.most - this.#usedOf(known, now);
+      const { count } = this.#countOf(quota);
+      if (count.endsAt <= now || now - count.asOf >= FRESH_MS) return false;
+      const remaining = quota.limit - this.#usedOf(count, now);
       const { part, amount, reports } = NEAR_END;
-      known.isNearEnd ||= left <= Math.max(part * quota.most, amount, reports * known.step);
-      return !known.isNearEnd || left <= 0 || known.asOf > began;
+      count.isNearEnd ||= remaining <= Math.max(part * quota.limit, amount, reports * count.increase);
+      return !count.isNearEnd || remaining <= 0 || count.asOf > startedAt;
     });
   }
 
-  /** Refreshes the counts of `quotas` until they are fresh or unreachable, at most `TRIES` times. */
-  async #ask(quotas: readonly Quota[], began: number): Promise<void> {
-    for (let tries = 0; tries < TRIES && !this.#isFresh(quotas, began); tries++) {
-      for (const quota of quotas) this.#due.add(this.#of(quota).key);
-      await (this.#sending ?? this.#begin());
+  /** Refreshes the counts of `quotas` until they are fresh or unreachable, at most `MAX_REFRESHES` times. */
+  async #refresh(quotas: readonly Quota[], startedAt: number): Promise<void> {
+    for (let tries = 0; tries < MAX_REFRESHES && !this.#isFresh(quotas, startedAt); tries++) {
+      for (const quota of quotas) this.#due.add(this.#countOf(quota).key);
+      await (this.#sending ?? this.#startSending());
     }
   }
 
-  #begin(): Promise<void> {
+  #startSending(): Promise<void> {
     if (this.#pause !== null) clearTimeout(this.#pause);
     this.#pause = null;
     const sending = this.#send();
@@ -162,74 +162,74 @@ export class SharedQuotas implements Quotas {
 
   async #send(): Promise<void> {
     await Promise.resolve(); // waits so that charges made in the same turn of the event loop are included
-    const due = [...this.#due].map((key) => ({ key, known: this.#known.get(key) }));
+    const due = [...this.#due].map((key) => ({ key, count: this.#counts.get(key) }));
     this.#due.clear();
-    const told = due.flatMap(({ key, known }) => {
-      if (known === undefined) return [];
-      const amount = known.unsent;
-      known.unsent = 0;
-      known.used += amount; // counted locally until the reply brings the total of all processes
-      return [{ key, known, amount, windowMs: known.windowMs }];
+    const reports = due.flatMap(({ key, count }) => {
+      if (count === undefined) return [];
+      const amount = count.unsent;
+      count.unsent = 0;
+      count.used += amount; // counted locally until the reply brings the total of all processes
+      return [{ key, count, amount, windowMs: count.windowMs }];
     });
-    let rest = PAUSE_MS;
+    let pauseMs = PAUSE_MS;
     try {
       const counts = await this.#options.add(
-        told.map(({ key, windowMs, amount }) => ({ key, windowMs, amount })),
+        reports.map(({ key, windowMs, amount }) => ({ key, windowMs, amount })),
       );
       const now = this.#now();
-      for (const [i, { known }] of told.entries()) this.#hear(known, counts[i], now);
+      for (const [i, { count }] of reports.entries()) this.#update(count, counts[i], now);
     } catch {
       // The counting process reports this to the operator.
-      rest = REST_MS;
+      pauseMs = BACKOFF_MS;
       this.#failedAt = this.#now();
-      for (const { key, known, amount } of told) {
-        known.used = Math.max(0, known.used - amount);
-        known.unsent += amount;
+      for (const { key, count, amount } of reports) {
+        count.used = Math.max(0, count.used - amount);
+        count.unsent += amount;
         this.#due.add(key);
       }
     }
     this.#sending = null;
-    this.#pause = setTimeout(() => this.#goOn(), rest).unref();
+    this.#pause = setTimeout(() => this.#resume(), pauseMs).unref();
   }
 
   /** Sends what accumulated during the pause in a single message. */
-  #goOn(): void {
+  #resume(): void {
     this.#pause = null;
-    if (this.#due.size > 0 && this.#sending === null) this.#begin();
+    if (this.#due.size > 0 && this.#sending === null) this.#startSending();
   }
 
-  #hear(known: SharedCount, count: QuotaCount | undefined, now: number): void {
-    if (count === undefined) return;
-    if (count.used < known.reported) known.isNearEnd = false; // a new window
-    known.step = Math.max(0, count.used - known.reported);
-    known.reported = count.used;
-    known.used = count.used;
-    known.endsAt = now + count.endsInMs;
-    known.asOf = now;
+  #update(count: SharedCount, report: QuotaCount | undefined, now: number): void {
+    if (report === undefined) return;
+    if (report.used < count.reported) count.isNearEnd = false; // a new window
+    count.increase = Math.max(0, report.used - count.reported);
+    count.reported = report.used;
+    count.used = report.used;
+    count.endsAt = now + report.endsInMs;
+    count.asOf = now;
   }
 
-  #of({ key, windowMs }: Pick<Quota, 'key' | 'windowMs'>): {
+  #countOf({ key, windowMs }: Pick<Quota, 'key' | 'windowMs'>): {
     readonly key: string;
-    readonly known: SharedCount;
+    readonly count: SharedCount;
   } {
-    let known = this.#known.get(key);
-    if (known === undefined) {
-      this.#forget();
-      known = { windowMs, ...NOTHING_KNOWN };
+    let count = this.#counts.get(key);
+    if (count === undefined) {
+      this.#evict();
+      count = { windowMs, ...INITIAL_COUNT };
     } else {
-      this.#known.delete(key);
+      this.#counts.delete(key);
     }
-    this.#known.set(key, known);
-    return { key, known };
+    this.#counts.set(key, count);
+    return { key, count };
   }
 
   /** Once there are too many counts, forgets up to four of the least recently used ones that have nothing to report. */
-  #forget(): void {
-    if (this.#known.size < MAX_KEYS) return;
-    let most = 4;
-    for (const [key, { unsent }] of this.#known) {
-      if (most-- === 0) return;
-      if (unsent === 0) this.#known.delete(key);
+  #evict(): void {
+    if (this.#counts.size < MAX_KEYS) return;
+    let remaining = 4;
+    for (const [key, { unsent }] of this.#counts) {
+      if (remaining-- === 0) return;
+      if (unsent === 0) this.#counts.delete(key);
     }
   }
 }

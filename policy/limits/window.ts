@@ -36,7 +36,7 @@ export class WindowCounter {
 
   take(key: string): LimitResult {
     const now = performance.now();
-    const count = this.#countOf(key, now) ?? this.#begin(key, now);
+    const count = this.#countOf(key, now) ?? this.#startWindow(key, now);
     count.used++;
     if (count.used <= this.perWindow) return ALLOWED;
     // Limited to the window length: a rounding error of the clock would add a second.
@@ -48,7 +48,7 @@ export class WindowCounter {
     const now = performance.now();
     const count = this.#countOf(key, now);
     if ((count?.used ?? 0) >= this.perWindow) return false;
-    (count ?? this.#begin(key, now)).used++;
+    (count ?? this.#startWindow(key, now)).used++;
     return true;
   }
 
@@ -59,22 +59,22 @@ export class WindowCounter {
 
   /** Returns the key's current count, if any. Also removes up to four expired windows, more than one use can add. */
   #countOf(key: string, now: number): WindowCount | undefined {
-    let most = 4;
+    let remaining = 4;
     for (const [old, { endsAt }] of this.#counts) {
-      if (endsAt > now || most-- === 0) break;
+      if (endsAt > now || remaining-- === 0) break;
       this.#counts.delete(old);
     }
-    const own = this.#counts.get(`k${key}`);
-    const count = own ?? (this.#counts.size < this.#maxKeys ? undefined : this.#counts.get(SURPLUS));
+    const ownCount = this.#counts.get(`k${key}`);
+    const count = ownCount ?? (this.#counts.size < this.#maxKeys ? undefined : this.#counts.get(SURPLUS));
     return count !== undefined && count.endsAt > now ? count : undefined;
   }
 
-  #begin(key: string, now: number): WindowCount {
-    const own = `k${key}`;
-    const counted = this.#counts.has(own) || this.#counts.size < this.#maxKeys ? own : SURPLUS;
+  #startWindow(key: string, now: number): WindowCount {
+    const ownKey = `k${key}`;
+    const countKey = this.#counts.has(ownKey) || this.#counts.size < this.#maxKeys ? ownKey : SURPLUS;
     const count = { endsAt: now + this.#windowMs, used: 0 };
-    this.#counts.delete(counted);
-    this.#counts.set(counted, count);
+    this.#counts.delete(countKey);
+    this.#counts.set(countKey, count);
     return count;
   }
 }

@@ -34,12 +34,12 @@ export function counterexampleOf(obligation: Obligation, model: SolverModel): Co
   const row = rowOf(relation, rowEncoder, part, model);
   const attributes: ReadonlyMap<string, AttributeValues>[] = [];
   for (const encoder of encoders) {
-    const own = attributesOf(encoder, model, attributes);
-    if (own === null) return null;
-    attributes.push(own);
+    const callerAttributes = attributesOf(encoder, model, attributes);
+    if (callerAttributes === null) return null;
+    attributes.push(callerAttributes);
   }
   if (row === null) return null;
-  const used = encoders.flatMap((encoder) =>
+  const unknowns = encoders.flatMap((encoder) =>
     [...encoder.unknowns].filter(([name]) => model.value(name) !== null).map(([, what]) => what),
   );
   return {
@@ -58,12 +58,12 @@ export function counterexampleOf(obligation: Obligation, model: SolverModel): Co
         ),
       ),
     ],
-    unknowns: [...new Set(used)],
+    unknowns: [...new Set(unknowns)],
   };
 }
 
 /** Optional constraints that make a counterexample easier to read and run: the columns in its checks are not NULL. */
-export function wishesOf({ encoders, parts, relation }: Obligation) {
+export function softConstraintsOf({ encoders, parts, relation }: Obligation) {
   const [encoder] = encoders;
   const names = new Set(parts.flatMap((p) => p.checks.flatMap((c) => c.of ?? [])));
   const physical = relation.columns.filter((c) => names.has(c.name)).map((c) => c.physical);
@@ -84,13 +84,13 @@ function rowOf(
 ): ReadonlyMap<string, string | null> | null {
   const row = new Map<string, string | null>();
   for (const { physical, name, type, labels, stored } of relation.columns) {
-    const used = encoder.columns.get(physical);
-    if (used === undefined) {
+    const rowVariable = encoder.columns.get(physical);
+    if (rowVariable === undefined) {
       const isShown = relation.primaryKey.includes(name) || checks.some((c) => c.of === name);
       if (isShown && !isArray(type)) row.set(physical, labels?.[0] ?? sampleOf(type, stored));
       continue;
     }
-    const value = columnValue(used, model);
+    const value = columnValue(rowVariable, model);
     if (value === undefined) return null;
     row.set(physical, value);
   }
@@ -108,10 +108,10 @@ export function columnValue(
 ): string | null | undefined {
   if (isTrue(model, isNull)) return null;
   if (value === null) return sampleOf(type, undefined) ?? undefined;
-  const infinite = rank === null ? '0' : String(model.value(rank) ?? '0');
-  const found = model.value(value);
-  if (infinite !== '0') return RANKS[infinite];
-  return found === null ? (sampleOf(type, undefined) ?? undefined) : valueText(found, type);
+  const rankValue = rank === null ? '0' : String(model.value(rank) ?? '0');
+  const modelValue = model.value(value);
+  if (rankValue !== '0') return RANKS[rankValue];
+  return modelValue === null ? (sampleOf(type, undefined) ?? undefined) : valueText(modelValue, type);
 }
 
 const RANKS: Readonly<Record<string, string>> = { '-1': '-infinity', '1': 'infinity', '2': 'NaN' };
@@ -126,7 +126,7 @@ function valueText(value: ModelValue, type: TypeName): string | undefined {
       return timeText(BigInt(value));
     case 'timestamp':
     case 'timestamptz':
-      return momentText(BigInt(value), type === 'timestamptz' ? '+00' : '');
+      return timestampText(BigInt(value), type === 'timestamptz' ? '+00' : '');
     case 'numeric':
     case 'float4':
     case 'float8':
@@ -144,7 +144,7 @@ function dateText(days: number): string | undefined {
 
 const DAY_US = 86_400_000_000n;
 
-function momentText(us: bigint, zone: string): string | undefined {
+function timestampText(us: bigint, zone: string): string | undefined {
   const inDay = ((us % DAY_US) + DAY_US) % DAY_US;
   const day = dateText(Number((us - inDay) / DAY_US));
   return day === undefined ? undefined : `${day} ${timeText(inDay)}${zone}`;
@@ -183,10 +183,10 @@ function attributesOf(
 ): ReadonlyMap<string, AttributeValues> | null {
   const attributes = new Map<string, AttributeValues>();
   for (const name of encoder.attributes) {
-    const has = (property: string): boolean => isTrue(model, `${encoder.caller} ${property} ${name}`);
-    if (has('missing')) continue;
-    if (has('any')) attributes.set(name, 'any');
-    else if (has('empty')) attributes.set(name, []);
+    const hasProperty = (property: string): boolean => isTrue(model, `${encoder.caller} ${property} ${name}`);
+    if (hasProperty('missing')) continue;
+    if (hasProperty('any')) attributes.set(name, 'any');
+    else if (hasProperty('empty')) attributes.set(name, []);
     else {
       const values = valuesOf(
         name,
@@ -205,19 +205,19 @@ function valuesOf(
   attribute: string,
   encoder: Encoder,
   model: SolverModel,
-  taken: readonly string[],
+  excluded: readonly string[],
 ): readonly string[] | null {
-  const own = encoder.memberships.filter((m) => m.attribute === attribute);
+  const memberships = encoder.memberships.filter((m) => m.attribute === attribute);
   const values = new Set<string>();
-  const others = new Set(taken);
-  for (const { type, args, value } of own) {
+  const others = new Set(excluded);
+  for (const { type, args, value } of memberships) {
     const text = value === null ? undefined : columnValue(value, model);
     const isMember = model.holds(encoder.membership(attribute, type, args));
     if (text === undefined) return null;
     if (text !== null) (isMember ? values : others).add(text);
   }
   if (values.size > 0) return [...values];
-  const [{ type } = { type: 'text' as const }] = own;
+  const [{ type } = { type: 'text' as const }] = memberships;
   const other = OTHER_VALUES[type]?.find((candidate) => !others.has(candidate));
   return other === undefined ? null : [other];
 }

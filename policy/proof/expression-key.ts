@@ -58,10 +58,10 @@ export function operationKey(operator: string, left: string, right: string): str
   return applicationKey(operator, isSymmetric ? [right, left] : [left, right]);
 }
 
-const TEXTUAL: ReadonlySet<string> = new Set(['text', 'bpchar']);
+const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'bpchar']);
 
 /** Returns the key of a cast; `key` if the cast keeps the value. @param from type of the argument; null if unknown */
 export function castKey(key: string, from: string | null, to: string): string {
-  if (from === to || (from !== null && TEXTUAL.has(from) && to === 'text')) return key;
+  if (from === to || (from !== null && TEXT_TYPES.has(from) && to === 'text')) return key;
   return applicationKey(`cast ${to}`, [key]);
 }

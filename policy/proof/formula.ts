@@ -1,4 +1,4 @@
-/** Formulas for an SMT solver. They have no quantifiers, so the solver can decide most of them. */
+/** Formulas for an SMT solver, without quantifiers, so that the solver can decide most of them. */
 
 export type Sort = 'Bool' | 'Int' | 'Real' | 'String';
 
@@ -43,25 +43,25 @@ export function unknown(name: string, args: readonly Formula[]): Formula {
 }
 
 export function and(...args: readonly Formula[]): Formula {
-  return joined('and', args, TRUE, FALSE);
+  return join('and', args, TRUE, FALSE);
 }
 
 export function or(...args: readonly Formula[]): Formula {
-  return joined('or', args, FALSE, TRUE);
+  return join('or', args, FALSE, TRUE);
 }
 
-function joined(op: 'and' | 'or', args: readonly Formula[], neutral: Formula, absorbing: Formula): Formula {
-  const left = new Set<Formula>();
+function join(op: 'and' | 'or', args: readonly Formula[], neutral: Formula, absorbing: Formula): Formula {
+  const operands = new Set<Formula>();
   for (const arg of args) {
     if (arg === absorbing) return absorbing;
-    if (arg !== neutral) left.add(arg);
+    if (arg !== neutral) operands.add(arg);
   }
-  for (const arg of left) {
+  for (const arg of operands) {
     const [inner] = arg.kind === 'operation' && arg.op === 'not' ? arg.args : [];
-    if (inner !== undefined && left.has(inner)) return absorbing;
+    if (inner !== undefined && operands.has(inner)) return absorbing;
   }
-  const [only = neutral] = left;
-  return left.size < 2 ? only : operation(op, 'Bool', [...left]);
+  const [only = neutral] = operands;
+  return operands.size < 2 ? only : operation(op, 'Bool', [...operands]);
 }
 
 export function not(arg: Formula): Formula {
@@ -72,13 +72,13 @@ export function not(arg: Formula): Formula {
 
 export function equal(a: Formula, b: Formula): Formula {
   if (a === b) return TRUE;
-  const [left, right] = ofOneSort(a, b);
+  const [left, right] = withSameSort(a, b);
   if (left.kind === 'number' && right.kind === 'number' && left.text === right.text) return TRUE;
   return operation('=', 'Bool', [left, right]);
 }
 
 export function less(a: Formula, b: Formula): Formula {
-  return operation('<', 'Bool', ofOneSort(a, b));
+  return operation('<', 'Bool', withSameSort(a, b));
 }
 
 /** Returns a formula that is true if `a` comes before `b` in code point order. */
@@ -91,14 +91,14 @@ export function isPrefix(prefix: Formula, of: Formula): Formula {
 }
 
 export function arithmetic(op: '+' | '-' | '*', a: Formula, b: Formula): Formula {
-  const args = ofOneSort(a, b);
+  const args = withSameSort(a, b);
   return operation(op, args[0].sort, args);
 }
 
-export function either(condition: Formula, a: Formula, b: Formula): Formula {
+export function ifThenElse(condition: Formula, a: Formula, b: Formula): Formula {
   if (condition === TRUE || a === b) return a;
   if (condition === FALSE) return b;
-  const [left, right] = ofOneSort(a, b);
+  const [left, right] = withSameSort(a, b);
   return operation('ite', left.sort, [condition, left, right]);
 }
 
@@ -106,7 +106,7 @@ function operation(op: Op, sort: Sort, args: readonly Formula[]): Formula {
   return Object.freeze({ kind: 'operation', sort, op, args });
 }
 
-function ofOneSort(a: Formula, b: Formula): readonly [Formula, Formula] {
+function withSameSort(a: Formula, b: Formula): readonly [Formula, Formula] {
   return a.sort === b.sort ? [a, b] : [toReal(a), toReal(b)];
 }
 

@@ -7,7 +7,6 @@ import { Encoder } from './values.js';
 import type { ProvenPolicy } from './views.js';
 
 /** A rule of a policy that has no effect, or a column that no role sees. */
-
 export interface PolicyFinding {
   readonly code: 'dead_grant' | 'empty_filter' | 'dead_deny' | 'unseen_column' | 'unused_mask';
   /** Path of the rule in the policy file. */
@@ -38,9 +37,9 @@ async function grantFaults(
 ): Promise<readonly (readonly [PolicyGrant, GrantFault])[]> {
   const encoder = new Encoder(relation);
   const questions = [...roles.values()].flatMap(({ grants }) =>
-    (grants.get(relation.name) ?? []).flatMap((grant, _, own) => [
+    (grants.get(relation.name) ?? []).flatMap((grant, _, siblings) => [
       { grant, code: 'empty_filter' as const, formula: encoder.accepts(grant.filter) },
-      { grant, code: 'dead_grant' as const, formula: showsAlone(grant, own, encoder) },
+      { grant, code: 'dead_grant' as const, formula: showsAlone(grant, siblings, encoder) },
     ]),
   );
   const answers = await areImpossible(
@@ -63,8 +62,8 @@ function* ruleFindings(
   faults: ReadonlyMap<PolicyGrant, GrantFault>,
 ): Generator<PolicyFinding> {
   for (const [role, { grants, denied }] of snapshot.roles) {
-    for (const [name, own] of grants)
-      for (const grant of own) {
+    for (const [name, roleGrants] of grants)
+      for (const grant of roleGrants) {
         const code = faults.get(grant);
         if (code === undefined) continue;
         yield { code, path: ['roles', role, 'grants', grantIndex(grant)], message: GRANT_FAULTS[code](name) };
@@ -78,18 +77,18 @@ function* ruleFindings(
 }
 
 /** Returns a formula that is true if the grant shows something that no other grant of the role shows. */
-function showsAlone(grant: PolicyGrant, own: readonly PolicyGrant[], encoder: Encoder): Formula {
-  const others = own.filter((g) => g !== grant && g.groups === undefined);
+function showsAlone(grant: PolicyGrant, siblings: readonly PolicyGrant[], encoder: Encoder): Formula {
+  const others = siblings.filter((g) => g !== grant && g.groups === undefined);
   if (grant.groups !== undefined || grant.decode === true || others.length === 0) return TRUE;
   const accepts = (g: PolicyGrant) =>
     and(g.conditions === null ? TRUE : encoder.condition(g.conditions.key), encoder.accepts(g.filter));
-  const alone = encoder.relation.columns
+  const newColumns = encoder.relation.columns
     .filter((column) => grant.columns.has(column.name))
     .map((column) => {
       const isClear = shows(grant, column, true);
       return not(or(...others.filter((g) => shows(g, column, isClear)).map(accepts)));
     });
-  return and(accepts(grant), or(...alone));
+  return and(accepts(grant), or(...newColumns));
 }
 
 function shows(g: PolicyGrant, { name, sensitivity }: Column, isClear: boolean): boolean {

@@ -1,16 +1,15 @@
 import type { TypeName } from 'osl-compiler';
 
 /** Least and greatest values of types without infinity and NaN; a time is in microseconds since midnight. */
-
-const RANGES: Readonly<Partial<Record<TypeName, { readonly least: string; readonly most: string }>>> = {
-  int2: { least: '-32768', most: '32767' },
-  int4: { least: '-2147483648', most: '2147483647' },
-  int8: { least: '-9223372036854775808', most: '9223372036854775807' },
-  time: { least: '0', most: '86400000000' },
+const RANGES: Readonly<Partial<Record<TypeName, { readonly min: string; readonly max: string }>>> = {
+  int2: { min: '-32768', max: '32767' },
+  int4: { min: '-2147483648', max: '2147483647' },
+  int8: { min: '-9223372036854775808', max: '9223372036854775807' },
+  time: { min: '0', max: '86400000000' },
 };
 
 /** Returns the range of a type that has neither infinity nor NaN; null for other types. */
-export function rangeOf(type: TypeName): { readonly least: string; readonly most: string } | null {
+export function rangeOf(type: TypeName): { readonly min: string; readonly max: string } | null {
   return RANGES[type] ?? null;
 }
 
@@ -81,9 +80,9 @@ function minutesOf(zone: string): number {
 }
 
 function microseconds(days: number, time: string, offsetMinutes: number): string | null {
-  const own = timeIn(time);
-  if (own === null) return null;
-  return String(BigInt(days) * 86_400_000_000n + BigInt(own) - BigInt(offsetMinutes) * 60_000_000n);
+  const timeOfDay = timeIn(time);
+  if (timeOfDay === null) return null;
+  return String(BigInt(days) * 86_400_000_000n + BigInt(timeOfDay) - BigInt(offsetMinutes) * 60_000_000n);
 }
 
 function timeIn(text: string): string | null {

@@ -54,7 +54,7 @@ export interface ObligationCaller {
 export interface ObligationPart {
   readonly formula: Formula;
   /** Sentence that describes a counterexample. */
-  readonly says: string;
+  readonly description: string;
   /** Observations that confirm a counterexample when it is run. */
   readonly checks: readonly Check[];
 }
@@ -88,7 +88,7 @@ export function obligationsOf(claim: Claim, policy: ProvenPolicy): readonly Obli
   switch (claim.kind) {
     case 'never':
     case 'always':
-      return [sightObligation(claim, policy)];
+      return [visibilityObligation(claim, policy)];
     case 'narrower':
       return comparisons(requireRoles([claim.role, claim.than], policy), policy, policy);
     case 'same': {
@@ -111,26 +111,31 @@ function requireRoles<R extends readonly string[]>(roles: R, { snapshot }: Prove
   return roles;
 }
 
-function sightObligation(
+function visibilityObligation(
   { kind, roles, sees, where }: Extract<Claim, { readonly kind: 'never' | 'always' }>,
   policy: ProvenPolicy,
 ): Obligation {
   requireRoles(roles, policy);
-  const { relation, column } = objectOf(sees, policy);
+  const { relation, column } = targetOf(sees, policy);
   const encoder = new Encoder(relation);
   const view = viewOf(roles, policy, encoder);
-  const seen = column === null ? view.row : (view.unmasked.get(column) ?? and());
-  const excepted = where === null ? null : encoder.accepts(predicateIn(where, relation));
-  const sight: Observation = column === null ? { level: 'row', of: null } : { level: 'unmasked', of: column };
+  const visible = column === null ? view.row : (view.unmasked.get(column) ?? and());
+  const exception = where === null ? null : encoder.accepts(predicateIn(where, relation));
+  const observation: Observation =
+    column === null ? { level: 'row', of: null } : { level: 'unmasked', of: column };
   const part =
     kind === 'never'
       ? {
-          formula: and(seen, ...(excepted === null ? [] : [not(excepted)])),
-          says: `${roles.join(', ')} sees ${sees}`,
+          formula: and(visible, ...(exception === null ? [] : [not(exception)])),
+          description: `${roles.join(', ')} sees ${sees}`,
         }
       : {
-          formula: and(not(seen), ...(excepted === null ? [] : [excepted]), ...able(encoder, policy, roles)),
-          says: `${roles.join(', ')} does not see ${sees}`,
+          formula: and(
+            not(visible),
+            ...(exception === null ? [] : [exception]),
+            ...unrestrictedCaller(encoder, policy, roles),
+          ),
+          description: `${roles.join(', ')} does not see ${sees}`,
         };
   return {
     relation,
@@ -138,7 +143,7 @@ function sightObligation(
       {
         ...part,
         checks: [
-          { caller: 0, ...sight, holds: kind === 'never' },
+          { caller: 0, ...observation, holds: kind === 'never' },
           ...(where === null
             ? []
             : [{ caller: 0, level: 'predicate' as const, of: where, holds: kind === 'always' }]),
@@ -152,7 +157,11 @@ function sightObligation(
 }
 
 /** Constraints for `always`: the caller has every attribute that the grants name, and all conditions hold. */
-function able(encoder: Encoder, { snapshot }: ProvenPolicy, roles: readonly string[]): readonly Formula[] {
+function unrestrictedCaller(
+  encoder: Encoder,
+  { snapshot }: ProvenPolicy,
+  roles: readonly string[],
+): readonly Formula[] {
   const names = [...encoder.attributes];
   const conditions = roles.flatMap((role) => [...(snapshot.roles.get(role)?.conditions.keys() ?? [])]);
   return [
@@ -161,9 +170,9 @@ function able(encoder: Encoder, { snapshot }: ProvenPolicy, roles: readonly stri
   ];
 }
 
-function objectOf(name: string, { catalog }: ProvenPolicy): { relation: Relation; column: string | null } {
-  const whole = relationNamed(name, catalog);
-  if (whole !== null) return { relation: whole, column: null };
+function targetOf(name: string, { catalog }: ProvenPolicy): { relation: Relation; column: string | null } {
+  const entity = relationNamed(name, catalog);
+  if (entity !== null) return { relation: entity, column: null };
   const dot = name.lastIndexOf('.');
   const relation = dot < 0 ? null : relationNamed(name.slice(0, dot), catalog);
   const column = name.slice(dot + 1);
@@ -211,10 +220,10 @@ function comparison(
   other: ProvenPolicy,
 ): Obligation {
   const encoder = new Encoder(relation);
-  const [own, others] = [viewOf([role], policy, encoder), viewOf([than], other, encoder)];
+  const [view, otherView] = [viewOf([role], policy, encoder), viewOf([than], other, encoder)];
   return {
     relation,
-    parts: [...wider(own, others, role, than)],
+    parts: [...wider(view, otherView, role, than)],
     facts: encoder.facts,
     encoders: [encoder],
     callers: [
@@ -224,38 +233,49 @@ function comparison(
   };
 }
 
-const UNSEEN: Observation = { level: 'other', of: null };
+const UNOBSERVABLE: Observation = { level: 'other', of: null };
 
-function* wider(own: View, others: View, role: string, than: string): Generator<ObligationPart> {
-  const { name } = own.relation;
-  const part = (mine: Formula, theirs: Formula, observed: Observation, what: string): ObligationPart => ({
+function* wider(view: View, otherView: View, role: string, than: string): Generator<ObligationPart> {
+  const { name } = view.relation;
+  const part = (
+    mine: Formula,
+    theirs: Formula,
+    observation: Observation,
+    clause: string,
+  ): ObligationPart => ({
     formula: and(mine, not(theirs)),
-    says: role === than ? `${role} ${what}, and did not before` : `${role} ${what}, and ${than} does not`,
+    description:
+      role === than ? `${role} ${clause}, and did not before` : `${role} ${clause}, and ${than} does not`,
     checks: [
-      { caller: 0, ...observed, holds: true },
-      { caller: 1, ...observed, holds: false },
+      { caller: 0, ...observation, holds: true },
+      { caller: 1, ...observation, holds: false },
     ],
   });
-  yield part(own.row, others.row, { level: 'row', of: null }, `sees a row of ${name}`);
-  for (const [of, unmasked] of own.unmasked)
-    yield part(unmasked, others.unmasked.get(of) ?? or(), { level: 'unmasked', of }, `sees ${name}.${of}`);
-  for (const [of, shown] of own.shown)
-    yield part(shown, others.shown.get(of) ?? or(), { level: 'shown', of }, `sees ${name}.${of} or its mask`);
-  for (const [key, formula] of own.aggregated) {
+  yield part(view.row, otherView.row, { level: 'row', of: null }, `sees a row of ${name}`);
+  for (const [of, unmasked] of view.unmasked)
+    yield part(unmasked, otherView.unmasked.get(of) ?? or(), { level: 'unmasked', of }, `sees ${name}.${of}`);
+  for (const [of, shown] of view.shown)
+    yield part(
+      shown,
+      otherView.shown.get(of) ?? or(),
+      { level: 'shown', of },
+      `sees ${name}.${of} or its mask`,
+    );
+  for (const [key, formula] of view.aggregated) {
     const column = aggregatedColumn(key);
-    const theirs = or(others.aggregated.get(key) ?? or(), others.unmasked.get(column) ?? or());
-    yield part(formula, theirs, UNSEEN, `may aggregate ${name}.${column} under its rule`);
+    const theirs = or(otherView.aggregated.get(key) ?? or(), otherView.unmasked.get(column) ?? or());
+    yield part(formula, theirs, UNOBSERVABLE, `may aggregate ${name}.${column} under its rule`);
   }
-  for (const [key, formula] of own.versions) {
+  for (const [key, formula] of view.versions) {
     const labels = unmaskedLabels(key);
-    const covering = [...others.versions].filter(([theirs]) => {
+    const coveringVersions = [...otherView.versions].filter(([theirs]) => {
       const unmasked = unmaskedLabels(theirs);
       return labels.every((label) => unmasked.includes(label));
     });
-    const theirs = or(...covering.map(([, shown]) => shown));
-    yield part(formula, theirs, UNSEEN, `sees passages of ${name} in which less is redacted`);
+    const theirs = or(...coveringVersions.map(([, shown]) => shown));
+    yield part(formula, theirs, UNOBSERVABLE, `sees passages of ${name} in which less is redacted`);
   }
-  yield part(own.decoded, others.decoded, UNSEEN, `may send passages of ${name} to a model`);
+  yield part(view.decoded, otherView.decoded, UNOBSERVABLE, `may send passages of ${name} to a model`);
 }
 
 /** Obligations for the claim that no row is visible to two callers whose values of the attribute are disjoint. */
@@ -271,14 +291,14 @@ function disjointness(
     const first = new Encoder(relation, 'first caller');
     const second = new Encoder(relation, 'second caller', first);
     const rows = [first, second].map((encoder) => roles.map((role) => viewOf([role], policy, encoder).row));
-    const [own = [], others = []] = rows;
-    const apart = and(...differing(attribute, first, second));
-    const seen = (caller: number): Check => ({ caller, level: 'row', of: null, holds: true });
-    const parts = own.flatMap((mine, i) =>
-      others.slice(i).map((theirs, n) => ({
-        formula: and(mine, theirs, apart),
-        says: `${roles[i]} and ${roles[i + n]} with different values of \`${attribute}\` see one row of ${relation.name}`,
-        checks: [seen(i), seen(roles.length + i + n)],
+    const [firstRows = [], secondRows = []] = rows;
+    const disjoint = and(...disjointValues(attribute, first, second));
+    const rowSeenBy = (caller: number): Check => ({ caller, level: 'row', of: null, holds: true });
+    const parts = firstRows.flatMap((mine, i) =>
+      secondRows.slice(i).map((theirs, n) => ({
+        formula: and(mine, theirs, disjoint),
+        description: `${roles[i]} and ${roles[i + n]} with different values of \`${attribute}\` see one row of ${relation.name}`,
+        checks: [rowSeenBy(i), rowSeenBy(roles.length + i + n)],
       })),
     );
     const { snapshot } = policy;
@@ -294,15 +314,15 @@ function disjointness(
   });
 }
 
-function differing(attribute: string, first: Encoder, second: Encoder): readonly Formula[] {
-  const has = [first, second].flatMap((encoder) => [
+function disjointValues(attribute: string, first: Encoder, second: Encoder): readonly Formula[] {
+  const hasValues = [first, second].flatMap((encoder) => [
     not(encoder.attribute(attribute, 'missing')),
     not(encoder.attribute(attribute, 'any')),
     not(encoder.attribute(attribute, 'empty')),
   ]);
   const compared = [...first.memberships, ...second.memberships].filter((m) => m.attribute === attribute);
-  const apart = compared.map(({ type, args }) =>
+  const disjoint = compared.map(({ type, args }) =>
     not(and(first.membership(attribute, type, args), second.membership(attribute, type, args))),
   );
-  return [...has, ...apart];
+  return [...hasValues, ...disjoint];
 }

@@ -14,9 +14,9 @@ class SmtWriter {
 
   /** Returns the SMT-LIB term for a formula, after writing the declarations that it needs. */
   term(formula: Formula): string {
-    const known = this.#terms.get(formula);
-    if (known !== undefined) return known;
-    const term = this.#written(formula);
+    const cached = this.#terms.get(formula);
+    if (cached !== undefined) return cached;
+    const term = this.#write(formula);
     this.#terms.set(formula, term);
     return term;
   }
@@ -31,7 +31,7 @@ class SmtWriter {
   }
 
   /** Returns the name of the formula's truth constant; null if the formula has none. */
-  knownTruthOf(formula: Formula): string | null {
+  existingTruthOf(formula: Formula): string | null {
     return this.#truths.get(this.term(formula)) ?? null;
   }
 
@@ -39,7 +39,7 @@ class SmtWriter {
     return this.#lines.join('\n');
   }
 
-  #written(formula: Formula): string {
+  #write(formula: Formula): string {
     switch (formula.kind) {
       case 'boolean':
         return String(formula.value);
@@ -57,7 +57,7 @@ class SmtWriter {
         return term;
       }
       case 'operation':
-        return this.#defined(
+        return this.#define(
           `(${formula.op} ${formula.args.map((arg) => this.term(arg)).join(' ')})`,
           formula.sort,
         );
@@ -80,9 +80,9 @@ class SmtWriter {
     this.#lines.push(`(declare-fun ${symbol(name)} (${args.map(({ sort }) => sort).join(' ')}) Bool)`);
   }
 
-  #defined(body: string, sort: Sort): string {
-    const known = this.#definitions.get(body);
-    if (known !== undefined) return known;
+  #define(body: string, sort: Sort): string {
+    const cached = this.#definitions.get(body);
+    if (cached !== undefined) return cached;
     const name = symbol(`term ${this.#definitions.size}`);
     this.#definitions.set(body, name);
     this.#lines.push(`(define-fun ${name} () ${sort} ${body})`);
@@ -90,8 +90,8 @@ class SmtWriter {
   }
 
   #truthOf(term: string): string {
-    const known = this.#truths.get(term);
-    if (known !== undefined) return known;
+    const cached = this.#truths.get(term);
+    if (cached !== undefined) return cached;
     const name = `truth ${this.#truths.size}`;
     this.#truths.set(term, name);
     this.#lines.push(`(declare-const ${symbol(name)} Bool)`, `(assert (= ${symbol(name)} ${term}))`);
@@ -111,8 +111,8 @@ function symbolName(name: string): string {
 function numberText(digits: string, sort: 'Int' | 'Real'): string {
   const isNegative = digits.startsWith('-');
   const plain = digits.replace(/^[+-]/, '');
-  const written = sort === 'Int' || plain.includes('.') ? plain : `${plain}.0`;
-  return isNegative ? `(- ${written})` : written;
+  const formatted = sort === 'Int' || plain.includes('.') ? plain : `${plain}.0`;
+  return isNegative ? `(- ${formatted})` : formatted;
 }
 
 /** Formats a string literal. Quotes, backslashes and characters outside printable ASCII are escaped. */
@@ -157,8 +157,8 @@ export function scriptOf(
   const writer = new SmtWriter();
   for (const fact of facts) writer.assert(fact);
   for (const formula of observed) writer.truthOf(formula);
-  const named = cases.map((formulas) => formulas.map((formula) => writer.truthOf(formula)));
-  return { text: writer.text(), cases: named, model: (constants) => modelOf(constants, writer) };
+  const truths = cases.map((formulas) => formulas.map((formula) => writer.truthOf(formula)));
+  return { text: writer.text(), cases: truths, model: (constants) => modelOf(constants, writer) };
 }
 
 function modelOf(constants: ReadonlyMap<string, ModelValue>, writer: SmtWriter): SolverModel {
@@ -168,7 +168,8 @@ function modelOf(constants: ReadonlyMap<string, ModelValue>, writer: SmtWriter):
     holds: (formula) => {
       if (formula.kind === 'boolean') return formula.value;
       return (
-        constant(formula.kind === 'variable' ? formula.name : (writer.knownTruthOf(formula) ?? '')) === true
+        constant(formula.kind === 'variable' ? formula.name : (writer.existingTruthOf(formula) ?? '')) ===
+        true
       );
     },
   };

@@ -11,10 +11,10 @@ import {
   and,
   arithmetic,
   boolean,
-  either,
   equal,
   FALSE,
   type Formula,
+  ifThenElse,
   isPrefix,
   less,
   not,
@@ -95,7 +95,7 @@ export class Encoder {
   readonly unknowns = new Map<string, string>();
   /** Row values that predicates compare with attributes of the caller. */
   readonly memberships: AttributeComparison[] = [];
-  /** All row values compared with attributes, even unknown ones and those that other translations `compare`. */
+  /** All row values compared with attributes, including opaque ones and those added by `compare`. */
   readonly uses: { readonly attribute: string; readonly compared: ComparedValue }[] = [];
   /** Names of the caller's attributes, and keys of the conditions, in the formulas. */
   readonly attributes = new Set<string>();
@@ -126,8 +126,8 @@ export class Encoder {
   /** Returns a formula that is true if the row passes the filter: never if the caller lacks an attribute in it. */
   accepts(filter: Expr | null): Formula {
     if (filter === null) return TRUE;
-    const has = [...attributesOf(filter)].map((name) => not(this.attribute(name, 'missing')));
-    return and(...has, this.truth(filter).isTrue);
+    const hasAttributes = [...attributesOf(filter)].map((name) => not(this.attribute(name, 'missing')));
+    return and(...hasAttributes, this.truth(filter).isTrue);
   }
 
   /** Returns a variable that is true if the caller's attribute has this property. */
@@ -143,8 +143,8 @@ export class Encoder {
   }
 
   truth(expr: Expr): Truth {
-    const known = this.#truths.get(expr);
-    if (known !== undefined) return known;
+    const cached = this.#truths.get(expr);
+    if (cached !== undefined) return cached;
     const truth = this.#truth(expr);
     this.#truths.set(expr, truth);
     return truth;
@@ -177,31 +177,31 @@ export class Encoder {
         return { isTrue: isFalse, isFalse: isTrue };
       }
       case 'null_test':
-        return certain(this.#isNull(expr.arg), expr.negated);
+        return definite(this.#isNull(expr.arg), expr.negated);
       case 'truth_test': {
         const { isTrue, isFalse } = this.truth(expr.arg);
         const holds =
           expr.test === 'true' ? isTrue : expr.test === 'false' ? isFalse : and(not(isTrue), not(isFalse));
-        return certain(holds, expr.negated);
+        return definite(holds, expr.negated);
       }
       case 'distinct_test':
         return this.#distinct(expr);
       case 'operation':
         return expr.left === null
           ? this.#unknownTruth(expr, `the operator ${expr.definition.name}`)
-          : this.#compared(expr.definition.name, expr.left, expr.right, expr);
+          : this.#comparison(expr.definition.name, expr.left, expr.right, expr);
       case 'quantified':
         return this.#quantified(expr);
       case 'membership': {
-        const found = anyOf(expr.items.map((item) => this.#compared('=', expr.arg, item, expr)));
-        return expr.negated ? { isTrue: found.isFalse, isFalse: found.isTrue } : found;
+        const membership = anyOf(expr.items.map((item) => this.#comparison('=', expr.arg, item, expr)));
+        return expr.negated ? { isTrue: membership.isFalse, isFalse: membership.isTrue } : membership;
       }
       case 'case': {
         const arms = expr.arms.map(({ when, result }) => [this.truth(when), this.truth(result)] as const);
         return arms.reduceRight<Truth>(
           (rest, [when, result]) => ({
-            isTrue: either(when.isTrue, result.isTrue, rest.isTrue),
-            isFalse: either(when.isTrue, result.isFalse, rest.isFalse),
+            isTrue: ifThenElse(when.isTrue, result.isTrue, rest.isTrue),
+            isFalse: ifThenElse(when.isTrue, result.isFalse, rest.isFalse),
           }),
           this.truth(expr.otherwise),
         );
@@ -210,7 +210,7 @@ export class Encoder {
         return this.#match(expr);
       case 'conditional':
         return expr.form === 'coalesce'
-          ? expr.args.map((a) => this.truth(a)).reduceRight(firstOf)
+          ? expr.args.map((a) => this.truth(a)).reduceRight(coalesceTruth)
           : this.#unknownTruth(expr, expr.form);
       default:
         return this.#unknownTruth(expr, nameOf(expr));
@@ -223,17 +223,17 @@ export class Encoder {
     return and(not(isTrue), not(isFalse));
   }
 
-  #compared(operator: string, left: Expr, right: Expr, whole: Expr): Truth {
+  #comparison(operator: string, left: Expr, right: Expr, whole: Expr): Truth {
     if (left.type === 'bool' && right.type === 'bool')
-      return this.#comparedTruths(operator, left, right, whole);
+      return this.#compareTruths(operator, left, right, whole);
     const [a, b] = [this.value(left), this.value(right)];
-    const known = and(not(a.isNull), not(b.isNull));
+    const notNull = and(not(a.isNull), not(b.isNull));
     // LIKE sees the trailing blanks of a char(n), which are not part of its value here.
     const isPadded = left.type === 'bpchar' && PATTERNS.has(operator);
     const holds = isPadded ? null : comparison(operator, a, b);
-    if (holds !== null) return { isTrue: and(known, holds), isFalse: and(known, not(holds)) };
+    if (holds !== null) return { isTrue: and(notNull, holds), isFalse: and(notNull, not(holds)) };
     const { isTrue, isFalse } = this.#unknownTruth(whole, this.#culprit(operator, left, right));
-    return { isTrue: and(known, isTrue), isFalse: and(known, isFalse) };
+    return { isTrue: and(notNull, isTrue), isFalse: and(notNull, isFalse) };
   }
 
   /** Names the part outside the supported fragment: an opaque side, or otherwise the operator. */
@@ -242,7 +242,7 @@ export class Encoder {
     return opaque === undefined ? `the operator ${operator} on ${left.type}` : nameOf(opaque);
   }
 
-  #comparedTruths(operator: string, left: Expr, right: Expr, whole: Expr): Truth {
+  #compareTruths(operator: string, left: Expr, right: Expr, whole: Expr): Truth {
     const [a, b] = [this.truth(left), this.truth(right)];
     const same = or(and(a.isTrue, b.isTrue), and(a.isFalse, b.isFalse));
     const other = or(and(a.isTrue, b.isFalse), and(a.isFalse, b.isTrue));
@@ -252,7 +252,7 @@ export class Encoder {
   }
 
   #distinct(expr: Extract<Expr, { readonly kind: 'distinct_test' }>): Truth {
-    const { isTrue, isFalse } = this.#compared('=', expr.left, expr.right, expr);
+    const { isTrue, isFalse } = this.#comparison('=', expr.left, expr.right, expr);
     const [leftNull, rightNull] = [this.#isNull(expr.left), this.#isNull(expr.right)];
     const isSame = or(isTrue, and(leftNull, rightNull));
     const isOther = or(isFalse, and(leftNull, not(rightNull)), and(not(leftNull), rightNull));
@@ -263,7 +263,7 @@ export class Encoder {
     const { array, arg, definition, quantifier } = expr;
     const items = itemsOf(array, arg.type);
     if (items === null) return this.#unknownTruth(expr, nameOf(array));
-    const each = items.map((item) => this.#compared(definition.name, arg, item, expr));
+    const each = items.map((item) => this.#comparison(definition.name, arg, item, expr));
     if (quantifier === 'any') return anyOf(each);
     return { isTrue: and(...each.map((t) => t.isTrue)), isFalse: or(...each.map((t) => t.isFalse)) };
   }
@@ -272,10 +272,10 @@ export class Encoder {
   #match({ attribute, arg }: AttributeMatch): Truth {
     const [any, empty] = [this.attribute(attribute, 'any'), this.attribute(attribute, 'empty')];
     const [isNull, among] = this.#among(arg, attribute);
-    const some = and(not(any), not(empty));
+    const hasValues = and(not(any), not(empty));
     return {
-      isTrue: or(any, and(some, not(isNull), among)),
-      isFalse: or(and(not(any), empty), and(some, not(isNull), not(among))),
+      isTrue: or(any, and(hasValues, not(isNull), among)),
+      isFalse: or(and(not(any), empty), and(hasValues, not(isNull), not(among))),
     };
   }
 
@@ -294,14 +294,14 @@ export class Encoder {
     return [isNull, this.compare(attribute, compared)];
   }
 
-  /** Like `has`, but also adds the value to `uses`. */
+  /** Like `hasValue`, but also adds the value to `uses`. */
   compare(attribute: string, compared: ComparedValue): Formula {
     this.uses.push({ attribute, compared });
-    return this.has(attribute, compared);
+    return this.hasValue(attribute, compared);
   }
 
   /** Returns a formula that is true if the attribute has the value; equal values have the same formula. */
-  has(attribute: string, { type, args, key }: ComparedValue): Formula {
+  hasValue(attribute: string, { type, args, key }: ComparedValue): Formula {
     if (args !== null) return this.membership(attribute, type, args);
     return variable(this.#unknownName(key, `${attribute} among `), 'Bool');
   }
@@ -314,7 +314,7 @@ export class Encoder {
   #argument(arg: Expr): readonly [isNull: Formula, args: readonly Formula[] | null] {
     if (arg.type === 'bool') {
       const { isTrue } = this.truth(arg);
-      return [this.#isNull(arg), [either(isTrue, number('1', 'Int'), number('0', 'Int'))]];
+      return [this.#isNull(arg), [ifThenElse(isTrue, number('1', 'Int'), number('0', 'Int'))]];
     }
     const value = this.value(arg);
     return [value.isNull, argumentsOf(value)];
@@ -358,7 +358,7 @@ export class Encoder {
   #literal(value: string, type: TypeName): Value {
     if (isTextual(type)) {
       const plain = type === 'bpchar' ? value.replace(/ +$/, '') : value;
-      const fits = [...plain].every((c) => (c.codePointAt(0) ?? 0) <= MOST_CODE);
+      const fits = [...plain].every((c) => (c.codePointAt(0) ?? 0) <= MAX_CODE_POINT);
       return fits ? { kind: 'text', isNull: FALSE, value: text(plain), isBytewise: false } : UNKNOWN_LITERAL;
     }
     if (type === 'uuid')
@@ -395,7 +395,7 @@ export class Encoder {
     const isNull = or(a.isNull, b.isNull);
     if (range === null) return { kind: 'ordered', isNull, rank: rankAfter(op, a, b), value };
     const fits = within(value, range);
-    return { kind: 'ordered', isNull, rank: FINITE, value: either(fits, value, this.#beyond(expr)) };
+    return { kind: 'ordered', isNull, rank: FINITE, value: ifThenElse(fits, value, this.#outOfRange(expr)) };
   }
 
   #conditional(expr: Extract<Expr, { readonly kind: 'conditional' }>): Value {
@@ -406,7 +406,7 @@ export class Encoder {
         .reduceRight((rest, value) => choice(not(value.isNull), value, rest) ?? this.#opaque(expr));
     if (expr.form !== 'nullif' || first === undefined || second === undefined) return this.#opaque(expr);
     const value = this.value(first);
-    const { isTrue } = this.#compared('=', first, second, expr);
+    const { isTrue } = this.#comparison('=', first, second, expr);
     return { ...value, isNull: or(value.isNull, isTrue) };
   }
 
@@ -415,30 +415,30 @@ export class Encoder {
     const names = `row ${column}`;
     const isNull = variable(`${names} is null`, 'Bool');
     const sort = isTextual(type) || type === 'uuid' ? 'String' : stored === undefined ? sortOf(type) : null;
-    const ranked = sort !== null && sort !== 'String' && rangeOf(type) === null;
+    const hasRank = sort !== null && sort !== 'String' && rangeOf(type) === null;
     if (!row.columns.has(column)) {
       row.columns.set(column, {
         column,
         type,
         isNull: `${names} is null`,
         value: sort === null ? null : names,
-        rank: ranked ? `${names} rank` : null,
+        rank: hasRank ? `${names} rank` : null,
       });
       if (sort === null) row.unknowns.set(`${names} is null`, `column ${column} of type ${type}`);
       const range = rangeOf(type);
       if (sort === 'Int' && range !== null) row.facts.push(within(variable(names, sort), range));
       if (type === 'uuid') row.facts.push(not(equal(variable(names, 'String'), text(''))));
-      if (ranked) row.facts.push(rankOf(variable(`${names} rank`, 'Int'), type));
-      row.#declared(column, isNull, names);
+      if (hasRank) row.facts.push(rankOf(variable(`${names} rank`, 'Int'), type));
+      row.#addDeclaredFacts(column, isNull, names);
     }
     if (sort === null) return { kind: 'opaque', isNull };
     if (sort === 'String') return { kind: 'text', isNull, value: variable(names, sort), isBytewise: false };
-    const rank = ranked ? variable(`${names} rank`, 'Int') : FINITE;
+    const rank = hasRank ? variable(`${names} rank`, 'Int') : FINITE;
     return { kind: 'ordered', isNull, rank, value: variable(names, sort) };
   }
 
   /** Adds the manifest's declarations of a column as facts: NOT NULL, and the labels of an enum. */
-  #declared(physical: string, isNull: Formula, value: string): void {
+  #addDeclaredFacts(physical: string, isNull: Formula, value: string): void {
     const column = this.relation.columns.find((c) => c.physical === physical);
     if (column === undefined) return;
     if (!column.nullable || this.relation.primaryKey.includes(column.name)) this.facts.push(not(isNull));
@@ -451,12 +451,12 @@ export class Encoder {
   #flag(column: string): Truth {
     const row = this.#row;
     const [isNull, value] = [`row ${column} is null`, `row ${column}`];
-    const [none, flag] = [variable(isNull, 'Bool'), variable(value, 'Bool')];
+    const [nullFlag, flag] = [variable(isNull, 'Bool'), variable(value, 'Bool')];
     if (!row.columns.has(column)) {
       row.columns.set(column, { column, type: 'bool', isNull, value, rank: null });
-      row.#declared(column, none, value);
+      row.#addDeclaredFacts(column, nullFlag, value);
     }
-    return { isTrue: and(not(none), flag), isFalse: and(not(none), not(flag)) };
+    return { isTrue: and(not(nullFlag), flag), isFalse: and(not(nullFlag), not(flag)) };
   }
 
   get #row(): Encoder {
@@ -465,14 +465,14 @@ export class Encoder {
 
   // -------------------------------------------------------------- unknown values
 
-  #unknownTruth(expr: Expr, what: string, more = ''): Truth {
-    return this.unknownTruth(this.#key(expr), what, more);
+  #unknownTruth(expr: Expr, description: string, qualifier = ''): Truth {
+    return this.unknownTruth(this.#key(expr), description, qualifier);
   }
 
-  /** Returns an unknown truth value, the same for equal keys. @param what description of the value, for reports */
-  unknownTruth(key: string, what: string, more = ''): Truth {
-    const name = this.#unknownName(key, more);
-    this.unknowns.set(name, what);
+  /** Returns an unknown truth value, the same for equal keys. @param description description of the value, for reports */
+  unknownTruth(key: string, description: string, qualifier = ''): Truth {
+    const name = this.#unknownName(key, qualifier);
+    this.unknowns.set(name, description);
     const [isTrue, isFalse] = [variable(name, 'Bool'), variable(`${name} is false`, 'Bool')];
     return { isTrue, isFalse: and(not(isTrue), isFalse) };
   }
@@ -482,12 +482,12 @@ export class Encoder {
     return { kind: 'opaque', isNull: variable(`${this.#unknownName(key)} is null`, 'Bool') };
   }
 
-  #unknownName(key: string, more = ''): string {
-    return `${this.caller} unknown ${more}${key}`;
+  #unknownName(key: string, qualifier = ''): string {
+    return `${this.caller} unknown ${qualifier}${key}`;
   }
 
   /** Returns an unknown number for a result that the type cannot hold, which is an error in the database. */
-  #beyond(expr: Expr): Formula {
+  #outOfRange(expr: Expr): Formula {
     const name = this.#unknownName(this.#key(expr));
     this.unknowns.set(name, `a result beyond ${expr.type}`);
     return variable(name, 'Int');
@@ -517,7 +517,7 @@ const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 const UNKNOWN_LITERAL: Value = Object.freeze({ kind: 'opaque', isNull: FALSE });
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The largest code point that the solver supports. */
-const MOST_CODE = 0x2ffff;
+const MAX_CODE_POINT = 0x2ffff;
 
 /** Casts that keep the value: target types by source type. */
 const WIDER: ReadonlyMap<TypeName, ReadonlySet<TypeName>> = new Map([
@@ -552,7 +552,7 @@ function sortOf(type: TypeName): 'Int' | 'Real' | null {
   }
 }
 
-export function firstOf(rest: Truth, first: Truth): Truth {
+export function coalesceTruth(rest: Truth, first: Truth): Truth {
   const isNull = and(not(first.isTrue), not(first.isFalse));
   return {
     isTrue: or(first.isTrue, and(isNull, rest.isTrue)),
@@ -569,7 +569,7 @@ function itemsOf(array: Expr, type: TypeName): readonly Expr[] | null {
   );
 }
 
-export function certain(holds: Formula, negated: boolean): Truth {
+export function definite(holds: Formula, negated: boolean): Truth {
   return negated ? { isTrue: not(holds), isFalse: holds } : { isTrue: holds, isFalse: not(holds) };
 }
 
@@ -616,12 +616,12 @@ function lessValue(a: Value, b: Value): Formula | null {
   if (a.kind === 'text' && b.kind === 'text')
     return a.isBytewise || b.isBytewise ? textLess(a.value, b.value) : null;
   if (a.kind !== 'ordered' || b.kind !== 'ordered') return null;
-  if (isOrdinary(a) && isOrdinary(b)) return less(a.value, b.value);
+  if (isAlwaysFinite(a) && isAlwaysFinite(b)) return less(a.value, b.value);
   return or(less(a.rank, b.rank), and(equal(a.rank, FINITE), equal(b.rank, FINITE), less(a.value, b.value)));
 }
 
 /** True if the value is finite in every row. */
-function isOrdinary({ rank }: OrderedValue): boolean {
+function isAlwaysFinite({ rank }: OrderedValue): boolean {
   return rank.kind === 'number' && rank.text === '0';
 }
 
@@ -633,28 +633,28 @@ function likePrefix(value: Formula, pattern: Formula): Formula | null {
 }
 
 export function choice(condition: Formula, a: Value, b: Value): Value | null {
-  const isNull = either(condition, a.isNull, b.isNull);
+  const isNull = ifThenElse(condition, a.isNull, b.isNull);
   if (a.isNull === TRUE) return { ...b, isNull };
   if (b.isNull === TRUE) return { ...a, isNull };
   if (a.kind === 'ordered' && b.kind === 'ordered')
     return {
       kind: 'ordered',
       isNull,
-      rank: either(condition, a.rank, b.rank),
-      value: either(condition, a.value, b.value),
+      rank: ifThenElse(condition, a.rank, b.rank),
+      value: ifThenElse(condition, a.value, b.value),
     };
   if (a.kind === 'text' && b.kind === 'text')
     return {
       kind: 'text',
       isNull,
-      value: either(condition, a.value, b.value),
+      value: ifThenElse(condition, a.value, b.value),
       isBytewise: a.isBytewise && b.isBytewise,
     };
   return null;
 }
 
-function within(value: Formula, { least, most }: { readonly least: string; readonly most: string }): Formula {
-  return and(not(less(value, number(least, 'Int'))), not(less(number(most, 'Int'), value)));
+function within(value: Formula, { min, max }: { readonly min: string; readonly max: string }): Formula {
+  return and(not(less(value, number(min, 'Int'))), not(less(number(max, 'Int'), value)));
 }
 
 type OrderedValue = Extract<Value, { readonly kind: 'ordered' }>;
@@ -665,34 +665,38 @@ function rankAfter(op: '+' | '-' | '*', a: OrderedValue, b: OrderedValue): Formu
   const isNan = or(equal(left, NAN), equal(right, NAN));
   const rank =
     op === '*'
-      ? either(equal(left, FINITE), signed(right, a.value), timesRank(left, right, b.value))
-      : either(equal(left, FINITE), right, either(or(equal(right, FINITE), equal(left, right)), left, NAN));
-  return either(isNan, NAN, rank);
+      ? ifThenElse(equal(left, FINITE), rankTimesFactor(right, a.value), timesRank(left, right, b.value))
+      : ifThenElse(
+          equal(left, FINITE),
+          right,
+          ifThenElse(or(equal(right, FINITE), equal(left, right)), left, NAN),
+        );
+  return ifThenElse(isNan, NAN, rank);
 }
 
 const NAN = number('2', 'Int');
 
 function opposite(rank: Formula): Formula {
-  return either(equal(rank, NAN), NAN, arithmetic('-', FINITE, rank));
+  return ifThenElse(equal(rank, NAN), NAN, arithmetic('-', FINITE, rank));
 }
 
 /** Returns the rank of an infinite value times another: `value` is that of the other, which counts if it is finite. */
 function timesRank(left: Formula, right: Formula, value: Formula): Formula {
-  const sign = either(equal(left, right), number('1', 'Int'), number('-1', 'Int'));
-  return either(equal(right, FINITE), signed(left, value), sign);
+  const sign = ifThenElse(equal(left, right), number('1', 'Int'), number('-1', 'Int'));
+  return ifThenElse(equal(right, FINITE), rankTimesFactor(left, value), sign);
 }
 
 /** Returns the rank of a value with rank `rank` times a finite factor. */
-function signed(rank: Formula, factor: Formula): Formula {
+function rankTimesFactor(rank: Formula, factor: Formula): Formula {
   const zero = number('0', factor.sort === 'Int' ? 'Int' : 'Real');
-  const times = either(less(zero, factor), rank, either(less(factor, zero), opposite(rank), NAN));
-  return either(equal(rank, FINITE), FINITE, times);
+  const times = ifThenElse(less(zero, factor), rank, ifThenElse(less(factor, zero), opposite(rank), NAN));
+  return ifThenElse(equal(rank, FINITE), FINITE, times);
 }
 
 /** Limits a rank to those that values of the type may have: dates and timestamps are never NaN. */
 function rankOf(rank: Formula, type: TypeName): Formula {
-  const most = sortOf(type) === 'Real' ? '2' : '1';
-  return and(not(less(rank, number('-1', 'Int'))), not(less(number(most, 'Int'), rank)));
+  const max = sortOf(type) === 'Real' ? '2' : '1';
+  return and(not(less(rank, number('-1', 'Int'))), not(less(number(max, 'Int'), rank)));
 }
 
 function nameOf(expr: Expr): string {

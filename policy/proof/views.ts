@@ -34,36 +34,36 @@ export function viewOf(
 ): View {
   const { relation } = encoder;
   const grants = grantsOf(roles, relation.name, snapshot);
-  const showing = grants.filter((g) => g.groups === undefined);
+  const rowGrants = grants.filter((g) => g.groups === undefined);
   const denied = deniedColumns(roles, relation, snapshot);
   const entity = catalog.facets.get(relation.name)?.entity;
-  const isWithout = roles.some((role) => snapshot.roles.get(role)?.denied.get(entity ?? '') === 'all');
-  const isDenied = isWithout || relation.columns.every((c) => denied.has(c.name));
-  const opens = (some: readonly PolicyGrant[]): Formula =>
+  const isEntityDenied = roles.some((role) => snapshot.roles.get(role)?.denied.get(entity ?? '') === 'all');
+  const isDenied = isEntityDenied || relation.columns.every((c) => denied.has(c.name));
+  const accessFormula = (some: readonly PolicyGrant[]): Formula =>
     isDenied ? FALSE : or(...some.map((g) => and(conditionOf(g, encoder), encoder.accepts(g.filter))));
   const byColumn = (covers: (grant: PolicyGrant, column: Relation['columns'][number]) => boolean) =>
     new Map(
       relation.columns.map((column) => [
         column.name,
-        denied.has(column.name) ? FALSE : opens(showing.filter((g) => covers(g, column))),
+        denied.has(column.name) ? FALSE : accessFormula(rowGrants.filter((g) => covers(g, column))),
       ]),
     );
   const unmasked = byColumn(
     (g, c) => g.columns.has(c.name) && (c.sensitivity === null || g.unmask.has(c.sensitivity)),
   );
   const masks = snapshot.masks.get(relation.name) ?? new Map();
-  const isRefused = (c: Relation['columns'][number]): boolean =>
+  const isHidden = (c: Relation['columns'][number]): boolean =>
     c.sensitivity !== null &&
     (masks.get(c.sensitivity) ?? 'deny') === 'deny' &&
     unmasked.get(c.name) === FALSE;
   return {
     relation,
-    row: opens(showing),
+    row: accessFormula(rowGrants),
     unmasked,
-    shown: byColumn((g, c) => g.columns.has(c.name) && !isRefused(c)),
-    aggregated: aggregatedBy(grants, denied, opens),
-    versions: versionsBy(relation.kind === 'facet' ? showing : [], opens),
-    decoded: opens(grants.filter((g) => g.decode === true)),
+    shown: byColumn((g, c) => g.columns.has(c.name) && !isHidden(c)),
+    aggregated: aggregatedBy(grants, denied, accessFormula),
+    versions: versionsBy(relation.kind === 'facet' ? rowGrants : [], accessFormula),
+    decoded: accessFormula(grants.filter((g) => g.decode === true)),
   };
 }
 
@@ -93,9 +93,9 @@ function deniedColumns(
 function aggregatedBy(
   grants: readonly PolicyGrant[],
   denied: ReadonlySet<string>,
-  opens: (some: readonly PolicyGrant[]) => Formula,
+  accessFormula: (some: readonly PolicyGrant[]) => Formula,
 ): ReadonlyMap<string, Formula> {
-  const found = new Map<string, PolicyGrant[]>();
+  const byKey = new Map<string, PolicyGrant[]>();
   for (const grant of grants) {
     if (grant.groups === undefined) continue;
     const rule = JSON.stringify(grant.groups, (_, value: unknown) =>
@@ -104,19 +104,22 @@ function aggregatedBy(
     for (const column of grant.columns) {
       if (denied.has(column)) continue;
       const key = JSON.stringify([column, rule, [...grant.unmask].sort()]);
-      found.set(key, [...(found.get(key) ?? []), grant]);
+      byKey.set(key, [...(byKey.get(key) ?? []), grant]);
     }
   }
-  return new Map([...found].map(([key, some]) => [key, opens(some)]));
+  return new Map([...byKey].map(([key, some]) => [key, accessFormula(some)]));
 }
 
 function versionsBy(
   grants: readonly PolicyGrant[],
-  opens: (some: readonly PolicyGrant[]) => Formula,
+  accessFormula: (some: readonly PolicyGrant[]) => Formula,
 ): ReadonlyMap<string, Formula> {
   const keys = new Set(grants.map((g) => JSON.stringify([...g.unmask].sort())));
   return new Map(
-    [...keys].map((key) => [key, opens(grants.filter((g) => JSON.stringify([...g.unmask].sort()) === key))]),
+    [...keys].map((key) => [
+      key,
+      accessFormula(grants.filter((g) => JSON.stringify([...g.unmask].sort()) === key)),
+    ]),
   );
 }
 

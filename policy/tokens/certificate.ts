@@ -22,11 +22,11 @@ export interface CertificateRule {
   readonly name: string;
   readonly subject: string;
   readonly aclRoles: readonly string[];
-  readonly fits: (certificate: ClientCertificate) => boolean;
+  readonly matches: (certificate: ClientCertificate) => boolean;
 }
 
 /** Conditions other than the issuer; at least one is required. */
-const NAMING = ['dn', 'cn', 'dns', 'uri', 'email'] as const;
+const IDENTIFYING = ['dn', 'cn', 'dns', 'uri', 'email'] as const;
 
 export function compileCertificateRule(
   name: string,
@@ -36,21 +36,21 @@ export function compileCertificateRule(
   problems: ProblemList,
 ): CertificateRule {
   const path: DocumentPath = ['certificates', name];
-  const { subject, acl_roles: claimed } = rule;
+  const { subject, acl_roles: declaredRoles } = rule;
   const owner = Object.hasOwn(document.subjects, subject) ? document.subjects[subject] : undefined;
   if (owner === undefined)
     problems.add('certificate', [...path, 'subject'], { message: `there is no subject \`${subject}\`` });
-  if (NAMING.every((key) => rule[key] === undefined))
+  if (IDENTIFYING.every((key) => rule[key] === undefined))
     problems.add('certificate', path, {
       message: 'every certificate of the authorities would fit',
-      hint: `say which: one of ${NAMING.join(', ')}`,
+      hint: `say which: one of ${IDENTIFYING.join(', ')}`,
     });
-  const aclRoles = [...names.roles(claimed ?? owner?.ceiling ?? [], [...path, 'acl_roles'])];
-  return Object.freeze({ name, subject, aclRoles: Object.freeze(aclRoles), fits: fitting(rule) });
+  const aclRoles = [...names.roles(declaredRoles ?? owner?.ceiling ?? [], [...path, 'acl_roles'])];
+  return Object.freeze({ name, subject, aclRoles: Object.freeze(aclRoles), matches: matcherOf(rule) });
 }
 
-function fitting({ dn, cn, dns, uri, email, issuer }: CertificateDocument) {
-  const wanted = [
+function matcherOf({ dn, cn, dns, uri, email, issuer }: CertificateDocument) {
+  const names = [
     ...(dns === undefined ? [] : [nameOf('dns', dns)]),
     ...(uri === undefined ? [] : [nameOf('uri', uri)]),
     ...(email === undefined ? [] : [nameOf('email', email)]),
@@ -59,7 +59,7 @@ function fitting({ dn, cn, dns, uri, email, issuer }: CertificateDocument) {
     (dn === undefined || certificate.dn === dn) &&
     (cn === undefined || certificate.cn === cn) &&
     (issuer === undefined || certificate.issuer === issuer) &&
-    wanted.every((name) => certificate.names.has(name));
+    names.every((name) => certificate.names.has(name));
 }
 
 /** Returns the only matching rule; null if no rule matches, or if several match, which would be ambiguous. */
@@ -67,21 +67,21 @@ export function ruleFor(
   rules: ReadonlyMap<string, CertificateRule>,
   certificate: ClientCertificate,
 ): CertificateRule | null {
-  let found: CertificateRule | null = null;
+  let match: CertificateRule | null = null;
   for (const rule of rules.values()) {
-    if (!rule.fits(certificate)) continue;
-    if (found !== null) return null;
-    found = rule;
+    if (!rule.matches(certificate)) continue;
+    if (match !== null) return null;
+    match = rule;
   }
-  return found;
+  return match;
 }
 
 /** Reads an already verified certificate. */
 export function readClientCertificate(certificate: X509Certificate): ClientCertificate {
   const { CN: cn } = certificate.toLegacyObject().subject;
   return Object.freeze({
-    dn: distinguished(certificate.subject),
-    issuer: distinguished(certificate.issuer),
+    dn: toRfc2253(certificate.subject),
+    issuer: toRfc2253(certificate.issuer),
     cn: typeof cn === 'string' ? cn : null,
     names: alternativeNames(certificate.subjectAltName ?? ''),
     endsAt: Date.parse(certificate.validTo),
@@ -89,7 +89,7 @@ export function readClientCertificate(certificate: X509Certificate): ClientCerti
 }
 
 /** Converts a name to RFC 2253. Node returns one line per attribute, outermost first, already escaped. */
-function distinguished(lines: string | undefined): string {
+function toRfc2253(lines: string | undefined): string {
   return (lines ?? '').split('\n').reverse().join(',');
 }
 
@@ -107,7 +107,7 @@ function alternativeNames(text: string): ReadonlySet<string> {
   ENTRY.lastIndex = 0;
   for (let entry = ENTRY.exec(text); entry !== null && entry[0] !== ''; entry = ENTRY.exec(text)) {
     const kind = KINDS.get(entry[1] ?? '');
-    const name = unquoted(entry[2] ?? '');
+    const name = unquote(entry[2] ?? '');
     if (kind !== undefined && name !== null) names.add(nameOf(kind, name));
     if (ENTRY.lastIndex >= text.length) break;
   }
@@ -118,7 +118,7 @@ function nameOf(kind: 'dns' | 'uri' | 'email', name: string): string {
   return `${kind}:${kind === 'dns' ? name.toLowerCase() : name}`;
 }
 
-function unquoted(text: string): string | null {
+function unquote(text: string): string | null {
   if (!text.startsWith('"')) return text;
   try {
     const value: unknown = JSON.parse(text);

@@ -63,7 +63,7 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
     issuedAt: validity.issuedAt,
     expiresAt: validity.expiresAt,
     skewSeconds: validity.skewSeconds,
-    ...(rules.exchanged === true && exchangedFrom(payload, chain.length, validity)),
+    ...(rules.exchanged === true && readExchange(payload, chain.length, validity)),
     tokenId,
     ...readOthers(payload),
   });
@@ -118,19 +118,19 @@ function readChain(value: unknown): readonly string[] {
 }
 
 /** The standard claims of an actor token, which grant conditions cannot name. */
-export const OWN_CLAIMS: ReadonlySet<string> = new Set(
+export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(
   'version tenant_id iss aud chain sub jti roles acl_roles iat exp nbf exchange'.split(' '),
 );
 
 /** Reads other claims for grant conditions: strings, numbers, booleans and lists of these. The rest is ignored. */
 function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
-  const found = new Map<string, readonly string[]>();
+  const claims = new Map<string, readonly string[]>();
   for (const [name, value] of payload) {
-    if (OWN_CLAIMS.has(name)) continue;
+    if (RESERVED_CLAIMS.has(name)) continue;
     const values = scalarsIn(value);
-    if (values !== null) found.set(name, values);
+    if (values !== null) claims.set(name, values);
   }
-  return found.size === 0 ? {} : { claims: found };
+  return claims.size === 0 ? {} : { claims };
 }
 
 /** Converts a string, number or boolean, or a list of these, to strings; null for anything else. */
@@ -144,7 +144,7 @@ function isScalar(value: unknown): value is string | number | boolean {
 }
 
 /** Reads the members of the chain and the source tokens from claim `exchange`. */
-function exchangedFrom(
+function readExchange(
   payload: JsonObject,
   length: number,
   { issuedAt }: TokenValidity,

@@ -59,8 +59,8 @@ export function configuredKeys(configuration: KeyConfiguration): KeySource {
   ];
   if (keys.length === 0) throw new RangeError('no verification key is configured');
   if (keys.length > MAX_KEYS) throw new RangeError(`more than ${MAX_KEYS} verification keys are configured`);
-  const named = keys.flatMap((k) => (k.kid === null ? [] : [k.kid]));
-  if (new Set(named).size < named.length) throw new RangeError('two verification keys have the same kid');
+  const kids = keys.flatMap((k) => (k.kid === null ? [] : [k.kid]));
+  if (new Set(kids).size < kids.length) throw new RangeError('two verification keys have the same kid');
   return Object.freeze({
     candidates: (algorithm: TokenAlgorithm, kid: string | null) => keysFor(keys, algorithm, kid),
     algorithms: () => [...new Set(keys.map((key) => key.algorithm))].sort(),
@@ -73,11 +73,11 @@ export function keysFor(
   algorithm: TokenAlgorithm,
   kid: string | null,
 ): readonly VerificationKey[] {
-  const fit = keys.filter((k) => k.algorithm === algorithm);
-  if (kid === null) return fit;
-  const named = fit.filter((k) => k.kid === kid);
+  const candidates = keys.filter((k) => k.algorithm === algorithm);
+  if (kid === null) return candidates;
+  const withKid = candidates.filter((k) => k.kid === kid);
   // Issuers put key ids in every token, so if no key has this id, keys configured without an id are candidates.
-  return named.length > 0 ? named : fit.filter((k) => k.kid === null);
+  return withKid.length > 0 ? withKid : candidates.filter((k) => k.kid === null);
 }
 
 /** A replaceable key source. After `replace`, the verifier's cache must be cleared. */
@@ -100,7 +100,7 @@ export function secretKey(secret: Uint8Array, kid: string | null): VerificationK
   if (secret.byteLength < MIN_SECRET_BYTES) {
     throw new RangeError(`a signing secret has at least ${MIN_SECRET_BYTES} bytes, not ${secret.byteLength}`);
   }
-  return Object.freeze({ algorithm: 'HS256', kid: checkedKeyId(kid), key: createSecretKey(secret) });
+  return Object.freeze({ algorithm: 'HS256', kid: requireKeyId(kid), key: createSecretKey(secret) });
 }
 
 /** Parses a public key in PEM; its type determines the algorithm. Throws RangeError for an unsupported key. */
@@ -112,7 +112,7 @@ export function pemKey(pem: string, kid: string | null): VerificationKey {
 
 /** Creates a verification key. @throws RangeError for a weak or unsupported key */
 function publicKey(key: KeyObject, kid: string | null): VerificationKey {
-  return Object.freeze({ algorithm: algorithmOf(key), kid: checkedKeyId(kid), key });
+  return Object.freeze({ algorithm: algorithmOf(key), kid: requireKeyId(kid), key });
 }
 
 function algorithmOf(key: KeyObject): PublicAlgorithm {
@@ -137,7 +137,7 @@ export function requireRsa(key: KeyObject): void {
   }
 }
 
-export function checkedKeyId(kid: string | null): string | null {
+export function requireKeyId(kid: string | null): string | null {
   if (kid !== null && !isKeyId(kid)) throw new RangeError('a kid is 1 to 128 letters, digits or `_.+/=:~-`');
   return kid;
 }
@@ -147,12 +147,12 @@ const MAX_SET = 64;
 
 /** Reads the supported signing keys of a JWK Set (RFC 7517), skipping others; null for invalid or too large sets. */
 export function readKeySet(text: string): readonly VerificationKey[] | null {
-  const listed = listIn(text);
-  if (listed === null || listed.length > MAX_SET) return null;
-  return Object.freeze(listed.flatMap((entry) => keyOf(entry) ?? []));
+  const entries = entriesIn(text);
+  if (entries === null || entries.length > MAX_SET) return null;
+  return Object.freeze(entries.flatMap((entry) => keyOf(entry) ?? []));
 }
 
-function listIn(text: string): readonly unknown[] | null {
+function entriesIn(text: string): readonly unknown[] | null {
   try {
     const set: unknown = JSON.parse(text);
     if (typeof set === 'object' && set !== null && 'keys' in set && Array.isArray(set.keys)) return set.keys;

@@ -2,7 +2,7 @@ import { createHmac, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { membersClaim } from '../exchange/members-claim.js';
 import type { ExchangedMember } from '../identity.js';
 import { readClaims } from './claims.js';
-import { checkedKeyId, requireRsa, secretKey } from './keys.js';
+import { requireKeyId, requireRsa, secretKey } from './keys.js';
 import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_TYPE, TOKEN_VERSION } from './token-fault.js';
 
 export interface MintClaims {
@@ -31,8 +31,8 @@ export type SigningKey =
   | { readonly algorithm: 'RS256' | 'EdDSA'; readonly privateKey: KeyObject; readonly kid?: string };
 
 /**
- * Signs an actor token, version 2, as a compact JWS. The claims first pass the verifier's own checks (E3001), so no
- * unusable token is made. Throws RangeError for an unsuitable key.
+ * Signs an actor token, version 2, as a compact JWS. The claims are first checked like those of a received
+ * token (E3001), so that no unusable token is issued. Throws RangeError for an unsuitable key.
  */
 export async function mintToken(claims: MintClaims, key: SigningKey): Promise<string> {
   const payload = payloadOf(claims);
@@ -41,13 +41,13 @@ export async function mintToken(claims: MintClaims, key: SigningKey): Promise<st
     issuers: [payload.iss],
     ...(claims.audience === undefined ? {} : { audiences: [claims.audience] }),
   });
-  const kid = checkedKeyId(key.kid ?? null);
+  const kid = requireKeyId(key.kid ?? null);
   const header = { alg: key.algorithm, typ: TOKEN_TYPE, ...(kid === null ? {} : { kid }) };
-  const signed = `${encoded(header)}.${encoded(payload)}`;
-  return `${signed}.${signatureOf(signed, key).toString('base64url')}`;
+  const signingInput = `${encode(header)}.${encode(payload)}`;
+  return `${signingInput}.${signatureOf(signingInput, key).toString('base64url')}`;
 }
 
-function encoded(value: object): string {
+function encode(value: object): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('base64url');
 }
 

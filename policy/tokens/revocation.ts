@@ -34,7 +34,7 @@ export class RevokedTokens {
   readonly #tokens = new Set<string>();
   /** The time of the latest revocation per subject, ms since the epoch. */
   readonly #subjects = new Map<string, number>();
-  readonly #followers = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
 
   /** Adds revocations and returns the new ones. */
   add(revocations: Iterable<Revocation>): readonly Revocation[] {
@@ -42,31 +42,31 @@ export class RevokedTokens {
     for (const revocation of revocations) {
       if (this.#all.has(revocation.id)) continue;
       this.#all.set(revocation.id, revocation);
-      this.#put(revocation);
+      this.#index(revocation);
       added.push(revocation);
     }
-    if (added.length > 0) for (const heard of this.#followers) heard();
+    if (added.length > 0) for (const listener of this.#listeners) listener();
     return added;
   }
 
   /**
    * Subscribes to new revocations.
-   * @param heard called after new revocations
+   * @param listener called after new revocations
    * @returns a function that unsubscribes
    */
-  follow(heard: () => void): () => void {
-    this.#followers.add(heard);
-    return () => void this.#followers.delete(heard);
+  follow(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Removes expired revocations. @param now ms since the epoch */
   prune(now: number): void {
-    const ended = [...this.#all.values()].filter(({ until }) => until <= now);
-    if (ended.length === 0) return;
-    for (const { id } of ended) this.#all.delete(id);
+    const expired = [...this.#all.values()].filter(({ until }) => until <= now);
+    if (expired.length === 0) return;
+    for (const { id } of expired) this.#all.delete(id);
     this.#tokens.clear();
     this.#subjects.clear();
-    for (const revocation of this.#all.values()) this.#put(revocation);
+    for (const revocation of this.#all.values()) this.#index(revocation);
   }
 
   /** The revocations in order of arrival. */
@@ -77,18 +77,18 @@ export class RevokedTokens {
   /** True if the token of `identity`, or one of its source tokens, was revoked. */
   has(identity: ParentToken & Pick<Identity, 'sources'>): boolean {
     if (this.#all.size === 0) return false;
-    return this.#holds(identity) || identity.sources?.some((source) => this.#holds(source)) === true;
+    return this.#isRevoked(identity) || identity.sources?.some((source) => this.#isRevoked(source)) === true;
   }
 
-  #holds({ chain, tokenId, issuedAt, skewSeconds = CLOCK_SKEW_SECONDS }: ParentToken): boolean {
+  #isRevoked({ chain, tokenId, issuedAt, skewSeconds = CLOCK_SKEW_SECONDS }: ParentToken): boolean {
     if (this.#tokens.has(tokenId)) return true;
     if (this.#subjects.size === 0) return false;
     // INVARIANT: the issuer's clock may be ahead, so `issuedAt` minus the skew is compared.
-    const issued = (issuedAt - skewSeconds) * 1_000;
-    return chain.some((member) => issued <= (this.#subjects.get(member) ?? Number.NEGATIVE_INFINITY));
+    const issuedMs = (issuedAt - skewSeconds) * 1_000;
+    return chain.some((member) => issuedMs <= (this.#subjects.get(member) ?? Number.NEGATIVE_INFINITY));
   }
 
-  #put({ kind, name, at }: Revocation): void {
+  #index({ kind, name, at }: Revocation): void {
     if (kind === 'token') this.#tokens.add(name);
     else this.#subjects.set(name, Math.max(at, this.#subjects.get(name) ?? 0));
   }

@@ -39,14 +39,14 @@ const CLOSE = 0x7d;
  * of a surrogate pair. `json` must be valid for `JSON.parse`. Linear time.
  */
 export function jsonTextFault(json: string): JsonTextFault | null {
-  const open: Set<string>[] = [];
+  const openObjects: Set<string>[] = [];
   for (let i = 0; i < json.length; i++) {
     const code = json.charCodeAt(i);
-    if (code === OPEN) open.push(new Set());
-    else if (code === CLOSE) open.pop();
+    if (code === OPEN) openObjects.push(new Set());
+    else if (code === CLOSE) openObjects.pop();
     else if (code === QUOTE) {
       const end = endOfString(json, i);
-      const fault = stringFault(json, i, end, open.at(-1));
+      const fault = stringFault(json, i, end, openObjects.at(-1));
       if (fault !== null) return { kind: fault, offset: i };
       i = end;
     }

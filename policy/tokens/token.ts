@@ -69,7 +69,7 @@ export interface TokenVerifier {
   /** Verifies a token and returns its identity. @param token a compact JWS without `Bearer` */
   verify(token: string): Promise<Identity>;
   /** Returns the identity of a cached token that is still valid; otherwise null. */
-  known(token: string): Identity | null;
+  cached(token: string): Identity | null;
   /** Clears the cache; required when a key is withdrawn. */
   forget(): void;
 }
@@ -77,34 +77,34 @@ export interface TokenVerifier {
 const CACHE_SIZE = 10_000;
 
 export function createVerifier(options: VerifierOptions): TokenVerifier {
-  const verified = new LRUCache<string, Claims>({ max: options.cacheSize ?? CACHE_SIZE });
+  const cache = new LRUCache<string, Claims>({ max: options.cacheSize ?? CACHE_SIZE });
   let generation = 0;
 
-  function known(token: string): Identity | null {
-    const claims = token.length > MAX_TOKEN_BYTES ? undefined : verified.get(cacheKeyOf(token));
+  function cached(token: string): Identity | null {
+    const claims = token.length > MAX_TOKEN_BYTES ? undefined : cache.get(cacheKeyOf(token));
     return claims !== undefined && isTimely(claims, options.now()) ? claims.identity : null;
   }
 
   async function verify(token: string): Promise<Identity> {
     if (token.length > MAX_TOKEN_BYTES) refuse('size');
-    const name = cacheKeyOf(token);
-    const known = verified.get(name);
-    if (known !== undefined) {
-      checkTime(known, options.now());
-      return known.identity;
+    const key = cacheKeyOf(token);
+    const hit = cache.get(key);
+    if (hit !== undefined) {
+      checkTime(hit, options.now());
+      return hit.identity;
     }
     const started = generation;
     const claims = await verifyUncached(token, options);
-    if (started === generation) verified.set(name, claims);
+    if (started === generation) cache.set(key, claims);
     return claims.identity;
   }
 
   function forget(): void {
     generation += 1;
-    verified.clear();
+    cache.clear();
   }
 
-  return Object.freeze({ known, verify, forget });
+  return Object.freeze({ cached, verify, forget });
 }
 
 /** The cache key: a hash, so that memory contains no usable token. */

@@ -1,16 +1,16 @@
 /** Maximum number of remembered tokens. They belong to admins and expire within minutes. */
-const MOST = 100_000;
+const MAX_TOKENS = 100_000;
 
 /** Remembers one-time tokens that have been used. */
 export class UsedTokens {
   readonly #now: () => number;
-  readonly #since: number;
-  readonly #ends = new Map<string, number>();
+  readonly #startedAt: number;
+  readonly #expiries = new Map<string, number>();
 
   /** @param now returns the current time, in ms since the epoch */
   constructor(now: () => number = Date.now) {
     this.#now = now;
-    this.#since = now();
+    this.#startedAt = now();
   }
 
   /**
@@ -20,16 +20,16 @@ export class UsedTokens {
    * @param issuedAt seconds since the epoch
    * @param endsAt end of validity, ms since the epoch
    */
-  first(token: string, issuedAt: number, endsAt: number): boolean {
-    if ((issuedAt + 1) * 1_000 <= this.#since || this.#ends.has(token)) return false;
-    if (this.#ends.size >= MOST) this.#forget();
-    if (this.#ends.size >= MOST) return false;
-    this.#ends.set(token, endsAt);
+  markUsed(token: string, issuedAt: number, endsAt: number): boolean {
+    if ((issuedAt + 1) * 1_000 <= this.#startedAt || this.#expiries.has(token)) return false;
+    if (this.#expiries.size >= MAX_TOKENS) this.#removeExpired();
+    if (this.#expiries.size >= MAX_TOKENS) return false;
+    this.#expiries.set(token, endsAt);
     return true;
   }
 
-  #forget(): void {
+  #removeExpired(): void {
     const now = this.#now();
-    for (const [token, endsAt] of this.#ends) if (endsAt <= now) this.#ends.delete(token);
+    for (const [token, endsAt] of this.#expiries) if (endsAt <= now) this.#expiries.delete(token);
   }
 }

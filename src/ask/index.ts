@@ -29,13 +29,13 @@ export { type AnswerSteps, authorize, type Decision, respond } from './request/r
 export {
   accountLogin,
   certificateLogin,
+  countWrongPassword,
+  currentRightsKey,
   login,
-  noteWrongPassword,
   renew,
-  rightsNow,
   TooManyGuesses,
 } from './request/session.js';
-export { type SingleUse, useUp } from './request/single-use.js';
+export { consumeToken, type SingleUse } from './request/single-use.js';
 export { isTask } from './request/task.js';
 export { type PreparedQuestion, QuestionRouter, type SessionQuestions } from './routes/questions.js';
 export type { AnswerReceiver, RunValues, TimeLimit } from './routes/routed-question.js';

@@ -22,7 +22,7 @@ export interface AskFoundation {
   readonly approvals: FollowedApprovals;
   readonly memory: AnswerMemory;
   /** The secret from which the keys of `hash` masks and of subscriptions are derived. */
-  readonly masking: Uint8Array;
+  readonly maskSecret: Uint8Array;
   /** The directory of marks for long texts being compiled. */
   readonly marksDir: string;
   follow(follower: (model: ServedModel) => void): void;
@@ -45,11 +45,11 @@ type AskPartName =
   | 'parsing'
   | 'permitted'
   | 'plans'
-  | 'underway'
+  | 'runningQueries'
   | 'words';
 
 /** Query services, except engines, content and authentication. */
-export interface AskingParts extends Pick<AnswerParts, AskPartName> {
+export interface AskServices extends Pick<AnswerParts, AskPartName> {
   readonly subscriptions: Subscriptions;
   readonly refusals: RefusalThrottle;
   readonly probes: Probes;
@@ -57,31 +57,31 @@ export interface AskingParts extends Pick<AnswerParts, AskPartName> {
 
 /** Starts caches, parser threads, and counters of refused calls. */
 export async function startAsk(
-  { tenant, audit, log, revoked, approvals, memory, masking, marksDir, follow }: AskFoundation,
+  { tenant, audit, log, revoked, approvals, memory, maskSecret, marksDir, follow }: AskFoundation,
   { caps, resultCache, planCacheBytes, exactUpTo, probeWindowMs: windowMs, subscriptions }: AskSettings,
-): Promise<{ readonly asking: AskingParts; close(): Promise<void> }> {
+): Promise<{ readonly services: AskServices; close(): Promise<void> }> {
   const marks = await startMarks(marksDir, tenant, audit, log);
   const parsing = createParsing({ log });
   const answers = new AnswerCache(resultCache, memory);
-  const underway = new RunningQueries(revoked, approvals);
+  const runningQueries = new RunningQueries(revoked, approvals);
   const refusals = createRefusalThrottle({ tenant, audit, log });
   const probes = createProbes({ tenant, audit, log, windowMs });
   follow((model) => {
-    underway.changed(model);
+    runningQueries.onModelChange(model);
     // The keys of cached answers contain the versions, so clearing only frees memory.
     answers.clear();
   });
-  const asking = {
+  const services = {
     marks,
     parsing,
     answers,
-    underway,
+    runningQueries,
     refusals,
     probes,
     caps,
-    maskKeys: maskKeys(masking, tenant),
+    maskKeys: maskKeys(maskSecret, tenant),
     plans: createPlanCache(planCacheBytes),
-    subscriptions: new Subscriptions(subscriptions, masking, tenant),
+    subscriptions: new Subscriptions(subscriptions, maskSecret, tenant),
     permitted: new PermittedSets(exactUpTo),
     words: new PermittedWords(),
   };
@@ -90,5 +90,5 @@ export async function startAsk(
     probes.settle();
     await parsing.close();
   };
-  return { asking, close };
+  return { services, close };
 }

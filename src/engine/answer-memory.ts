@@ -40,7 +40,7 @@ interface MemoryWaiter {
  */
 export class AnswerMemory {
   readonly bounds: AnswerBounds;
-  readonly #of = new Map<FairShareParty, number>();
+  readonly #byParty = new Map<FairShareParty, number>();
   readonly #waiters = new Set<MemoryWaiter>();
   #held = 0;
   #refused = 0;
@@ -101,16 +101,16 @@ export class AnswerMemory {
   }
 
   giveBack(party: FairShareParty, bytes: number): void {
-    const left = this.#heldBy(party) - bytes;
-    if (left < 0) throw new InternalError('more memory was given back than was taken');
+    const remaining = this.#heldBy(party) - bytes;
+    if (remaining < 0) throw new InternalError('more memory was given back than was taken');
     this.#held -= bytes;
-    if (left > 0) this.#of.set(party, left);
-    else this.#of.delete(party);
+    if (remaining > 0) this.#byParty.set(party, remaining);
+    else this.#byParty.delete(party);
     this.#serve();
   }
 
   #heldBy(party: FairShareParty): number {
-    return this.#of.get(party) ?? 0;
+    return this.#byParty.get(party) ?? 0;
   }
 
   #admits(party: FairShareParty, bytes: number): boolean {
@@ -131,7 +131,7 @@ export class AnswerMemory {
 
   #add(party: FairShareParty, bytes: number): void {
     this.#held += bytes;
-    this.#of.set(party, this.#heldBy(party) + bytes);
+    this.#byParty.set(party, this.#heldBy(party) + bytes);
   }
 
   /** Serves waiting parties, starting with the one that holds least. A party at its limit does not block others. */
@@ -201,9 +201,9 @@ export class MemoryShare {
 
   /** Releases `bytes` bytes, or all held memory if it is less. */
   giveBack(bytes: number): void {
-    const back = Math.min(bytes, this.#held);
-    this.#held -= back;
-    this.#memory.giveBack(this.#party, back);
+    const released = Math.min(bytes, this.#held);
+    this.#held -= released;
+    this.#memory.giveBack(this.#party, released);
   }
 
   release(): void {

@@ -2,33 +2,34 @@ export type ConnectionChange =
   | { readonly kind: 'refused'; readonly cause: unknown }
   | { readonly kind: 'mended'; readonly seconds: number };
 
-const FIRST_REST_MS = 50;
-const LONGEST_REST_MS = 2_000;
+const FIRST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 2_000;
 /** Time in ms during which the same failure is not reported again. */
 const QUIET_MS = 30_000;
 /** The SQLSTATE too_many_connections. */
 const FULL = '53300';
 
 /**
- * Tracks whether an upstream accepts connections. After a failure, the next attempt must wait for a pause that doubles
- * each time. Waiting requests do not see failures, since open sessions continue and the next attempt may succeed.
+ * Tracks whether an upstream accepts connections. After a failure, the next attempt must wait for a pause that
+ * doubles each time. Waiting requests do not see failures, since open sessions continue and the next attempt may
+ * succeed.
  *
- * `hear` is called once per state, however many attempts fail, and not for every change if the state flaps.
+ * `onChange` is called once per state, however many attempts fail, and not for every change if the state flaps.
  */
 export class ConnectionStatus {
-  readonly #hear: (change: ConnectionChange) => void;
+  readonly #onChange: (change: ConnectionChange) => void;
   readonly #random: () => number;
   #failures = 0;
-  #since = 0;
+  #failingSince = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
   #code = '';
   /** The last failure reported; `open` is true until its end has been reported too. */
-  #told = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
+  #reported = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
 
   /** @param random randomizes pauses, so that many gateways do not retry at the same time */
-  constructor(hear: (change: ConnectionChange) => void, random: () => number = Math.random) {
-    this.#hear = hear;
+  constructor(onChange: (change: ConnectionChange) => void, random: () => number = Math.random) {
+    this.#onChange = onChange;
     this.#random = random;
   }
 
@@ -39,18 +40,18 @@ export class ConnectionStatus {
   }
 
   /** Pause before the next attempt in ms; 0 if it may be made now. */
-  get restMs(): number {
+  get pauseMs(): number {
     return Math.max(0, this.#retryAt - performance.now());
   }
 
   /** Makes one attempt to connect. Rejects with the error of `connect`. */
   async attempt<T>(connect: () => Promise<T>): Promise<T> {
-    const began = performance.now();
+    const startedAt = performance.now();
     try {
-      const made = await connect();
+      const connection = await connect();
       // An attempt that began before the last failure proves nothing about the current state.
-      if (began > this.#failedAt) this.#noteSuccess();
-      return made;
+      if (startedAt > this.#failedAt) this.#noteSuccess();
+      return connection;
     } catch (cause) {
       this.#noteFailure(cause);
       throw cause;
@@ -61,23 +62,26 @@ export class ConnectionStatus {
     if (this.#failures === 0) return;
     this.#failures = 0;
     this.#retryAt = 0;
-    if (!this.#told.open) return;
-    this.#told.open = false;
-    this.#hear({ kind: 'mended', seconds: Math.round((performance.now() - this.#since) / 100) / 10 });
+    if (!this.#reported.open) return;
+    this.#reported.open = false;
+    this.#onChange({
+      kind: 'mended',
+      seconds: Math.round((performance.now() - this.#failingSince) / 100) / 10,
+    });
   }
 
   #noteFailure(cause: unknown): void {
     const now = performance.now();
-    if (this.#failures === 0) this.#since = now;
+    if (this.#failures === 0) this.#failingSince = now;
     this.#failures += 1;
     this.#failedAt = now;
     this.#code = codeOf(cause);
-    const rest = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(this.#failures - 1, 16));
-    this.#retryAt = now + rest * (0.5 + this.#random() / 2);
-    const { code, at, open } = this.#told;
+    const pause = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures - 1, 16));
+    this.#retryAt = now + pause * (0.5 + this.#random() / 2);
+    const { code, at, open } = this.#reported;
     if (code === this.#code && (open || now - at < QUIET_MS)) return;
-    this.#told = { code: this.#code, at: now, open: true };
-    this.#hear({ kind: 'refused', cause });
+    this.#reported = { code: this.#code, at: now, open: true };
+    this.#onChange({ kind: 'refused', cause });
   }
 }
 

@@ -3,7 +3,7 @@ import type { ForeignServer } from './postgres/foreign-servers.js';
 import { Runner, type RunnerOptions } from './runner.js';
 import { QueryServers } from './servers.js';
 import type { UpstreamStatement } from './statement.js';
-import { type UpstreamError, wordsOf } from './upstream-report.js';
+import { toLoggable, type UpstreamError } from './upstream-report.js';
 
 const HEALTHY_MS = 2_000;
 
@@ -17,7 +17,7 @@ export type UnhealthyReason =
 export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the session';
 
 /** Returns the primary's pool as the only server, without shared sessions. */
-function alone({ servers }: RunnerOptions): QueryServers {
+function primaryOnly({ servers }: RunnerOptions): QueryServers {
   return new QueryServers({ pool: servers.primary.pool, lanes: null, standby: null }, null);
 }
 
@@ -42,7 +42,7 @@ export async function unhealthyReasonOf(runner: Runner): Promise<UnhealthyReason
 async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
   const statement: UpstreamStatement = {
     sql,
-    asks: 'rows',
+    output: 'rows',
     planMode: 'auto',
     parameterOids: [],
     columnOids: [23],
@@ -51,12 +51,12 @@ async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
   await runner.runStatement(statement, [], options, { write: () => undefined });
 }
 
-const LOOK_MS = 2_000;
+const PROBE_MS = 2_000;
 /**
  * Longest pause in ms between probes of a server that does not answer, since each probe may occupy a session until it
  * times out.
  */
-const REST_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
 /** A foreign server that stopped or resumed answering. */
 export interface NodeChange {
@@ -70,12 +70,12 @@ export interface DataNodes {
   /** Names of the servers that did not answer the last probe. */
   readonly unreachable: ReadonlySet<string>;
   /** Probes all servers, with growing pauses for unresponsive ones. Never rejects. */
-  look(): Promise<readonly NodeChange[]>;
+  probeAll(): Promise<readonly NodeChange[]>;
 }
 
 export const NO_NODES: DataNodes = Object.freeze({
   unreachable: new Set<string>(),
-  look: () => Promise.resolve([]),
+  probeAll: () => Promise.resolve([]),
 });
 
 /**
@@ -88,32 +88,32 @@ export class ForeignNodes implements DataNodes {
   readonly #servers: () => readonly ForeignServer[];
   readonly #options: RunnerOptions;
   /** Per server: earliest time of the next probe, and the pause before it. */
-  readonly #rests = new Map<string, { readonly at: number; readonly ms: number }>();
+  readonly #pauses = new Map<string, { readonly at: number; readonly ms: number }>();
 
   constructor(servers: () => readonly ForeignServer[], options: RunnerOptions) {
     this.#servers = servers;
     this.#options = options;
   }
 
-  async look(): Promise<readonly NodeChange[]> {
+  async probeAll(): Promise<readonly NodeChange[]> {
     const servers = this.#servers();
-    const found = await Promise.all(servers.map((server) => this.#lookAt(server)));
-    const there = new Set(servers.map(({ name }) => name));
-    for (const name of this.unreachable) if (!there.has(name)) this.unreachable.delete(name);
-    return found.flatMap((change) => change ?? []);
+    const changes = await Promise.all(servers.map((server) => this.#probeServer(server)));
+    const existing = new Set(servers.map(({ name }) => name));
+    for (const name of this.unreachable) if (!existing.has(name)) this.unreachable.delete(name);
+    return changes.flatMap((change) => change ?? []);
   }
 
-  async #lookAt({ name, readable }: ForeignServer): Promise<NodeChange | null> {
-    const rest = this.#rests.get(name);
-    if (readable === null || (rest !== undefined && performance.now() < rest.at)) return null;
+  async #probeServer({ name, readable }: ForeignServer): Promise<NodeChange | null> {
+    const pause = this.#pauses.get(name);
+    if (readable === null || (pause !== undefined && performance.now() < pause.at)) return null;
     const cause = await this.#causeOf(readable);
     if (cause === 'busy') return null;
     if (cause === null) {
-      this.#rests.delete(name);
+      this.#pauses.delete(name);
       return this.unreachable.delete(name) ? { server: name, cause } : null;
     }
-    const ms = Math.min(REST_MS, 2 * (rest?.ms ?? LOOK_MS));
-    this.#rests.set(name, { at: performance.now() + ms, ms });
+    const ms = Math.min(MAX_PAUSE_MS, 2 * (pause?.ms ?? PROBE_MS));
+    this.#pauses.set(name, { at: performance.now() + ms, ms });
     if (this.unreachable.has(name)) return null;
     this.unreachable.add(name);
     return { server: name, cause };
@@ -121,25 +121,25 @@ export class ForeignNodes implements DataNodes {
 
   /** Returns why a server does not answer; null if it does, `busy` if no session was free or the database is down. */
   async #causeOf(table: string): Promise<string | null> {
-    let said: UpstreamError | null = null;
+    let upstreamError: UpstreamError | null = null;
     // The caller reports the error once, not for each probe; a probe never runs on a shared session.
     const onUpstreamError = (error: UpstreamError): void => {
-      said = error;
+      upstreamError = error;
     };
-    const runner = new Runner({ ...this.#options, servers: alone(this.#options), onUpstreamError });
+    const runner = new Runner({ ...this.#options, servers: primaryOnly(this.#options), onUpstreamError });
     try {
-      await probe(runner, `SELECT 1::pg_catalog.int4 FROM ${table} LIMIT 0`, LOOK_MS);
+      await probe(runner, `SELECT 1::pg_catalog.int4 FROM ${table} LIMIT 0`, PROBE_MS);
       return null;
     } catch (error) {
-      if (said !== null) return causeIn(said);
+      if (upstreamError !== null) return causeText(upstreamError);
       if (error instanceof QueryError && error.entry === 'timedOut') return 'no answer in time';
       return 'busy';
     }
   }
 }
 
-function causeIn(error: UpstreamError): string {
-  const { message, sqlstate } = wordsOf(error);
+function causeText(error: UpstreamError): string {
+  const { message, sqlstate } = toLoggable(error);
   return `${message ?? 'it failed'} (${sqlstate})`;
 }
 

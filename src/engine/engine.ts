@@ -32,7 +32,7 @@ export interface RenewedLogins {
 }
 
 /** State shared by the engines of a process. */
-export interface EngineSurroundings extends EngineEvents {
+export interface EngineContext extends EngineEvents {
   /** Spool for rows of slow readers, which frees their sessions early; null if there is none. */
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;

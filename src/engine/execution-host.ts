@@ -16,7 +16,7 @@ export interface ExecutionRules {
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
   /** True if a statement may run again after its session is lost: it only reads and needs no session state. */
-  readonly runsAgain: boolean;
+  readonly mayRunAgain: boolean;
   /** Spool for rows of slow readers, which frees their sessions early; null if there is none. */
   readonly spool: SpoolRoom | null;
 }

@@ -4,16 +4,16 @@ import type { ExecutionHost, ExecutionRules } from './execution-host.js';
 import { SHARED_BYTES, SHARED_ROWS } from './lanes.js';
 import {
   describedColumns,
-  fitting,
+  fittingRows,
   type RemainingCaps,
-  roomIn,
+  remainingCaps,
   sameOids,
 } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { type ChosenServer, standbySource } from './servers.js';
 import { applySettings, type SentPreamble } from './settings.js';
 import { SpoolingSink } from './spool/spooling-sink.js';
-import { isOfStandby, isReplayConflict, isShutdown, type StandbyReads } from './standby-reads.js';
+import { isReplayConflict, isShutdown, isStandbyOnly, type StandbyReads } from './standby-reads.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import {
   changedColumn,
@@ -40,9 +40,9 @@ import type {
  */
 export type Lane = 'alone' | 'shared';
 
-/** A session that is lost within this time in ms was probably dead before the statement was sent. */
-const QUICK_MS = 1_000;
-const MOST_LOSSES = 2;
+/** If a session is lost within this time in ms, it was probably dead before the statement was sent. */
+const EARLY_LOSS_MS = 1_000;
+const MAX_LOSSES = 2;
 
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
@@ -52,7 +52,7 @@ export class Execution implements SessionJob {
    * Set if the execution must be sent again: on the same session (`here`), on an unshared session (`alone`), on an
    * unshared session of the primary, or on the primary only if the standby is down.
    */
-  again: 'here' | 'alone' | 'primary' | 'primary if down' | null = null;
+  rerun: 'here' | 'alone' | 'primary' | 'primary if down' | null = null;
   lane: Lane = 'alone';
   startedAt = 0;
   rowCount = 0;
@@ -71,15 +71,15 @@ export class Execution implements SessionJob {
   readonly #timer: NodeJS.Timeout | null;
   readonly #onAbort: (() => void) | null;
   #session: UpstreamSession | null = null;
-  #relieved: SpoolingSink | null = null;
+  #spoolingSink: SpoolingSink | null = null;
   #prepared: PreparedUpstream | null = null;
   #reused = false;
-  #applied: SentPreamble | null = null;
-  /** Number of statements in `#applied` that the upstream has yet to complete. */
-  #applying = 0;
+  #preamble: SentPreamble | null = null;
+  /** Number of statements in `#preamble` that the upstream has yet to complete. */
+  #pendingPreamble = 0;
   #prepares = 0;
   #losses = 0;
-  #held: Uint8Array[] = [];
+  #heldRows: Uint8Array[] = [];
   #lastWrite: Promise<void> | null = null;
   #discard = false;
   #truncated = false;
@@ -121,27 +121,27 @@ export class Execution implements SessionJob {
 
   /** Sends the statement to `session`, for the first time or again. */
   start(session: UpstreamSession, lane: Lane): void {
-    this.again = null;
+    this.rerun = null;
     this.lane = lane;
     this.startedAt = performance.now();
     this.rowCount = 0;
     this.byteCount = 0;
     this.#session = session;
     const { spool } = this.#rules;
-    if (lane === 'alone' && spool !== null && this.#relieved === null)
-      this.#relieved = new SpoolingSink(this.#sink, {
+    if (lane === 'alone' && spool !== null && this.#spoolingSink === null)
+      this.#spoolingSink = new SpoolingSink(this.#sink, {
         room: spool,
         memory: this.#rules.memory,
         party: this.subject,
         copies: this.#options.copies ?? 0,
         fail: (error) => this.stop(error),
       });
-    this.#held = [];
+    this.#heldRows = [];
     this.#discard = false;
     this.#truncated = false;
     this.#error = null;
     this.#mismatch = false;
-    if (this.chosen !== null) this.#options.readFrom?.(standbySource(this.chosen));
+    if (this.chosen !== null) this.#options.onSource?.(standbySource(this.chosen));
     session.submit(this, lane === 'shared' ? 'batched' : 'now');
   }
 
@@ -150,7 +150,7 @@ export class Execution implements SessionJob {
     if (this.settled) return;
     this.#settle(null, error);
     this.#discard = true;
-    this.#held = [];
+    this.#heldRows = [];
     // A shared session runs other callers' statements, so it is never cancelled; this answer is dropped instead.
     if (this.lane === 'alone') this.#session?.cancel();
   }
@@ -158,30 +158,30 @@ export class Execution implements SessionJob {
   send(out: FrontendEncoder, prepared: PreparedStatements): void {
     const { settings } = this.#options;
     if (settings !== undefined && settings.length > 0) {
-      this.#applied = applySettings(out, prepared, settings, this.#rules.settingForm);
-      this.#applying = this.#applied.completions;
+      this.#preamble = applySettings(out, prepared, settings, this.#rules.settingForm);
+      this.#pendingPreamble = this.#preamble.completions;
     }
     const { sql, parameterOids, columnOids } = this.statement;
-    const found = prepared.find(sql);
-    const known = found?.columnOids ?? columnOids;
+    const cached = prepared.find(sql);
+    const cachedOids = cached?.columnOids ?? columnOids;
     // A cached description may be out of date: only a new one proves that a plan is wrong.
-    const usable = found !== undefined && sameOids(known, columnOids);
-    if (found !== undefined && !usable) prepared.close(out, sql, found);
+    const usable = cached !== undefined && sameOids(cachedOids, columnOids);
+    if (cached !== undefined && !usable) prepared.close(out, sql, cached);
     this.#reused = usable;
-    this.#prepared = usable ? found : prepared.prepare(out, sql, parameterOids);
-    this.#ask(out, this.#prepared.name);
+    this.#prepared = usable ? cached : prepared.prepare(out, sql, parameterOids);
+    this.#sendExecute(out, this.#prepared.name);
     out.sync();
   }
 
-  #ask(out: FrontendEncoder, prepared: string): void {
-    const { asks, parameterOids } = this.statement;
-    if (asks === 'rows') {
+  #sendExecute(out: FrontendEncoder, prepared: string): void {
+    const { output, parameterOids } = this.statement;
+    if (output === 'rows') {
       out.bind(prepared, this.#values, this.#options.resultFormats);
       out.execute(this.#rowLimit());
       return;
     }
-    const none = parameterOids.length === 0 ? '' : `(${parameterOids.map(() => 'NULL').join(', ')})`;
-    out.parse('', `EXPLAIN EXECUTE ${prepared}${none}`, []);
+    const nulls = parameterOids.length === 0 ? '' : `(${parameterOids.map(() => 'NULL').join(', ')})`;
+    out.parse('', `EXPLAIN EXECUTE ${prepared}${nulls}`, []);
     out.bind('', [], []);
     out.execute(this.#rowLimit());
   }
@@ -197,24 +197,24 @@ export class Execution implements SessionJob {
     return this.settled && !this.#host.inTransaction ? 'abandon' : 'pass';
   }
 
-  starved(): void {
+  onMemoryShortage(): void {
     this.stop(noMemory());
   }
 
   rows(bytes: Uint8Array, count: number): void | Promise<void> {
-    if (this.#discard || this.#applying > 0) return undefined;
+    if (this.#discard || this.#pendingPreamble > 0) return undefined;
     if (this.lane === 'shared') return this.#hold(bytes, count);
-    const fits = fitting(bytes, count, this.#room());
-    if (fits.rows < count) this.#overflow();
-    if (fits.rows === 0) return undefined;
-    this.rowCount += fits.rows;
-    this.byteCount += fits.bytes;
-    return this.#write(fits.bytes === bytes.length ? bytes : bytes.subarray(0, fits.bytes), fits.rows);
+    const part = fittingRows(bytes, count, this.#remainingCaps());
+    if (part.rows < count) this.#overflow();
+    if (part.rows === 0) return undefined;
+    this.rowCount += part.rows;
+    this.byteCount += part.bytes;
+    return this.#write(part.bytes === bytes.length ? bytes : bytes.subarray(0, part.bytes), part.rows);
   }
 
   message(type: number, message: MessageView): void {
-    if (this.#applying > 0 && type !== 0x45) {
-      if (type === 0x43) this.#applying -= 1; // CommandComplete
+    if (this.#pendingPreamble > 0 && type !== 0x45) {
+      if (type === 0x43) this.#pendingPreamble -= 1; // CommandComplete
       return;
     }
     switch (type) {
@@ -228,7 +228,7 @@ export class Execution implements SessionJob {
         this.#error = parseErrorResponse(message.body());
         break;
       case 0x73: // PortalSuspended
-        if (this.lane === 'shared' && !this.#beyondCap()) this.again = 'alone';
+        if (this.lane === 'shared' && !this.#isBeyondCap()) this.rerun = 'alone';
         break;
       case 0x53: // ParameterStatus: the statement changed the session
         if (!this.#host.inTransaction) this.#taint();
@@ -244,8 +244,8 @@ export class Execution implements SessionJob {
     const session = this.#session;
     this.#session = null;
     // It is unknown whether the upstream has prepared the statement that applies the settings.
-    if (this.#applying > 0 && this.#applied?.prepared != null)
-      session?.prepared.forget(this.#applied.sql, this.#applied.prepared);
+    if (this.#pendingPreamble > 0 && this.#preamble?.prepared != null)
+      session?.prepared.forget(this.#preamble.sql, this.#preamble.prepared);
     if (!this.settled) this.#conclude(session);
     if (session !== null) this.#host.onEnded(this, session);
   }
@@ -257,9 +257,9 @@ export class Execution implements SessionJob {
     this.#session = null;
     if (cause === undefined && session !== null && this.#mayRunAgain()) {
       this.#losses += 1;
-      this.again = 'primary';
+      this.rerun = 'primary';
     } else if (cause === undefined && session !== null && this.#mayRunIfDown()) {
-      this.again = 'primary if down';
+      this.rerun = 'primary if down';
     } else {
       this.failLost(cause);
     }
@@ -269,17 +269,17 @@ export class Execution implements SessionJob {
   /** Rejects after the loss: with `cause`, a standby's replay conflict (may be retried), or `databaseDown`. */
   failLost(cause?: unknown): void {
     const error = this.#error;
-    if (!this.settled && error !== null) this.#tell(error);
+    if (!this.settled && error !== null) this.#reportUpstreamError(error);
     const isConflict = error !== null && this.#isOnStandby && isReplayConflict(error);
-    const told = isConflict
+    const reported = isConflict
       ? executionError(error, this.#rules.errors, this.statement, this.#isParsed())
       : connectionLost();
-    this.#settle(null, cause ?? told);
+    this.#settle(null, cause ?? reported);
   }
 
   #noteEnd(): void {
-    this.#options.spent?.(performance.now() - this.startedAt);
-    if (this.chosen !== null) this.standby?.ended(this.chosen.server);
+    this.#options.onTimeSpent?.(performance.now() - this.startedAt);
+    if (this.chosen !== null) this.standby?.onEnded(this.chosen.server);
   }
 
   #conclude(session: UpstreamSession | null): void {
@@ -297,65 +297,65 @@ export class Execution implements SessionJob {
       this.#succeed();
     } else if (this.#mayPrepareAgain(error) && this.#prepared !== null) {
       session?.prepared.forget(this.statement.sql, this.#prepared);
-      this.again = 'here';
+      this.rerun = 'here';
     } else if (this.lane === 'shared' && error.sqlstate === '57014') {
-      this.again = 'alone';
-    } else if (this.#mayAskPrimary(error)) {
-      this.again = 'primary';
+      this.rerun = 'alone';
+    } else if (this.#mayRunOnPrimary(error)) {
+      this.rerun = 'primary';
     } else {
-      this.#tell(error);
-      const unknown = this.#applying > 0 && error.sqlstate === '22023';
-      const told = unknown
+      this.#reportUpstreamError(error);
+      const isUnknownSetting = this.#pendingPreamble > 0 && error.sqlstate === '22023';
+      const reported = isUnknownSetting
         ? unknownSetting()
         : executionError(error, this.#rules.errors, this.statement, this.#isParsed());
-      this.#onceDelivered(() => this.#settle(null, told));
+      this.#onceDelivered(() => this.#settle(null, reported));
     }
   }
 
-  /** Calls `then` once all spooled rows are delivered, or immediately if nothing is spooled. */
-  #onceDelivered(then: () => void): void {
-    const delivered = this.#relieved?.end() ?? null;
-    if (delivered === null) then();
-    else delivered.then(then);
+  /** Calls `callback` once all spooled rows are delivered, or immediately if nothing is spooled. */
+  #onceDelivered(callback: () => void): void {
+    const delivered = this.#spoolingSink?.end() ?? null;
+    if (delivered === null) callback();
+    else delivered.then(callback);
   }
 
   #succeed(): void {
-    if (this.again !== null) return;
-    if (this.#held.length > 0) this.#deliverHeld();
+    if (this.rerun !== null) return;
+    if (this.#heldRows.length > 0) this.#deliverHeld();
     if (this.settled) return;
-    const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated }, null);
-    if (this.#lastWrite === null) done();
-    else this.#lastWrite.then(() => this.#onceDelivered(done));
+    const finish = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated }, null);
+    if (this.#lastWrite === null) finish();
+    else this.#lastWrite.then(() => this.#onceDelivered(finish));
   }
 
   #deliverHeld(): void {
-    const held = this.#held;
-    this.#held = [];
-    const bytes = held.length === 1 && held[0] !== undefined ? held[0] : Buffer.concat(held);
-    const fits = fitting(bytes, this.rowCount, roomIn(this.#options, 0, 0));
-    this.#truncated = fits.rows < this.rowCount;
-    this.rowCount = fits.rows;
-    this.byteCount = fits.bytes;
-    if (fits.rows > 0) this.#write(bytes.subarray(0, fits.bytes), fits.rows);
+    const rows = this.#heldRows;
+    this.#heldRows = [];
+    const bytes = rows.length === 1 && rows[0] !== undefined ? rows[0] : Buffer.concat(rows);
+    const part = fittingRows(bytes, this.rowCount, remainingCaps(this.#options, 0, 0));
+    this.#truncated = part.rows < this.rowCount;
+    this.rowCount = part.rows;
+    this.byteCount = part.bytes;
+    if (part.rows > 0) this.#write(bytes.subarray(0, part.bytes), part.rows);
   }
 
   #hold(bytes: Uint8Array, count: number): undefined {
     this.rowCount += count;
     this.byteCount += bytes.length;
     if (this.byteCount > SHARED_BYTES) this.#runAgainAlone();
-    else this.#held.push(bytes);
+    else this.#heldRows.push(bytes);
     return undefined;
   }
 
   #runAgainAlone(): void {
-    this.again = 'alone';
+    this.rerun = 'alone';
     this.#discard = true;
-    this.#held = [];
+    this.#heldRows = [];
   }
 
   #write(bytes: Uint8Array, count: number): void | Promise<void> {
     try {
-      const writing = (this.#relieved ?? this.#sink).write(bytes, count);
+      const writing = (this.#spoolingSink ?? this.#sink).write(bytes, count);
       if (writing === undefined) return undefined;
       this.#lastWrite = writing.then(undefined, (error: unknown) => this.stop(error));
       return this.#lastWrite;
@@ -365,11 +365,11 @@ export class Execution implements SessionJob {
     }
   }
 
-  #room(): RemainingCaps {
-    return roomIn(this.#options, this.rowCount, this.byteCount);
+  #remainingCaps(): RemainingCaps {
+    return remainingCaps(this.#options, this.rowCount, this.byteCount);
   }
 
-  #beyondCap(): boolean {
+  #isBeyondCap(): boolean {
     return this.#options.maxRows > 0 && this.rowCount > this.#options.maxRows;
   }
 
@@ -391,7 +391,7 @@ export class Execution implements SessionJob {
     this.#mismatch = true;
     this.#discard = true;
     const at = this.statement.columnOids.findIndex((oid, i) => oid !== oids[i]);
-    this.#tell(changedColumn(this.statement.reads?.columns[at] ?? null));
+    this.#reportUpstreamError(changedColumn(this.statement.reads?.columns[at] ?? null));
   }
 
   /** True once the upstream has parsed the statement, which is when its description arrives. */
@@ -399,18 +399,18 @@ export class Execution implements SessionJob {
     return this.#prepared !== null && this.#prepared.columnOids !== null;
   }
 
-  #tell(error: UpstreamError): void {
+  #reportUpstreamError(error: UpstreamError): void {
     this.#rules.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
   /** True if `error` is due to the standby and the primary may run the statement instead. */
-  #mayAskPrimary(error: UpstreamError): boolean {
-    return this.#isOnStandby && isOfStandby(error) && this.#isUndelivered && this.#rules.runsAgain;
+  #mayRunOnPrimary(error: UpstreamError): boolean {
+    return this.#isOnStandby && isStandbyOnly(error) && this.#isUndelivered && this.#rules.mayRunAgain;
   }
 
   /** True if an administrator ended the session on a standby; if that is down, the primary may run the statement. */
   #mayRunIfDown(): boolean {
-    if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.runsAgain) return false;
+    if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.mayRunAgain) return false;
     return this.#isOnStandby && isShutdown(this.#error);
   }
 
@@ -424,8 +424,8 @@ export class Execution implements SessionJob {
 
   /** False if the statement has run for a while: it may have crashed the server, or an operator may have ended it. */
   #mayRunAgain(): boolean {
-    if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.runsAgain) return false;
-    return this.#losses < MOST_LOSSES && performance.now() - this.startedAt < QUICK_MS;
+    if (this.settled || !this.#isUndelivered || this.#discard || !this.#rules.mayRunAgain) return false;
+    return this.#losses < MAX_LOSSES && performance.now() - this.startedAt < EARLY_LOSS_MS;
   }
 
   #mayPrepareAgain(error: UpstreamError): boolean {
@@ -442,7 +442,7 @@ export class Execution implements SessionJob {
   #settle(result: ExecuteResult | null, error: unknown): void {
     if (this.settled) return;
     this.settled = true;
-    this.#relieved?.drop();
+    this.#spoolingSink?.drop();
     if (this.#timer !== null) clearTimeout(this.#timer);
     if (this.#onAbort !== null) this.#options.signal?.removeEventListener('abort', this.#onAbort);
     if (result === null) this.#reject(error);

@@ -31,7 +31,7 @@ const EVENT_LOOP: SchedulerClock = {
 export class FairScheduler {
   readonly #clock: SchedulerClock;
   readonly #ring = new Set<Stream>();
-  #due = false;
+  #scheduled = false;
 
   constructor(clock: SchedulerClock = EVENT_LOOP) {
     this.#clock = clock;
@@ -59,13 +59,13 @@ export class FairScheduler {
   }
 
   #schedule(): void {
-    if (this.#due || this.#ring.size === 0) return;
-    this.#due = true;
+    if (this.#scheduled || this.#ring.size === 0) return;
+    this.#scheduled = true;
     this.#clock.next(() => this.#turn());
   }
 
   #turn(): void {
-    this.#due = false;
+    this.#scheduled = false;
     const end = this.#clock.now() + TURN_MS;
     do {
       const [stream] = this.#ring;

@@ -20,8 +20,8 @@ export class FairShare<T> {
   readonly #reserve: number;
   readonly #held = new Map<FairShareParty, number>();
   /**
-   * Waiting parties, indexed by the number of places they hold; within a set, ordered by when they began to wait with
-   * it.
+   * Waiting parties, indexed by the number of places they hold. Each set is ordered by the time at which a party
+   * began to wait with that number.
    */
   readonly #levels: (Set<FairShareParty> | undefined)[] = [];
   readonly #items = new Map<FairShareParty, Set<T>>();
@@ -40,9 +40,9 @@ export class FairShare<T> {
     return this.#items.get(party)?.size ?? 0;
   }
 
-  /** True if `party` may take one of the `free` places out of `all`; ignores waiting parties with a better claim. */
-  admits(party: FairShareParty, free: number, all: number): boolean {
-    return free > this.#leaves(party, all);
+  /** True if `party` may take one of the `free` places out of `total`; ignores waiting parties with a better claim. */
+  admits(party: FairShareParty, free: number, total: number): boolean {
+    return free > this.#mustLeave(party, total);
   }
 
   take(party: FairShareParty): void {
@@ -76,14 +76,14 @@ export class FairShare<T> {
     return true;
   }
 
-  /** Returns the next party to get one of the `free` places out of `all`, with its item; null if no party may. */
-  first(free: number, all: number): QueuedItem<T> | null {
+  /** Returns the next party to get one of the `free` places out of `total`, with its item; null if no party may. */
+  first(free: number, total: number): QueuedItem<T> | null {
     for (const level of this.#levels) {
       const [party] = level ?? [];
       if (party === undefined) continue;
       // INVARIANT: the other parties at this level hold as many places, and those at higher levels more, so none of
       // them is entitled to a place either.
-      if (!this.admits(party, free, all)) return null;
+      if (!this.admits(party, free, total)) return null;
       const [item] = this.#items.get(party) ?? [];
       return item === undefined ? null : { party, item };
     }
@@ -99,20 +99,20 @@ export class FairShare<T> {
     return items;
   }
 
-  #leaves(party: FairShareParty, all: number): number {
+  #mustLeave(party: FairShareParty, total: number): number {
     const held = this.#heldBy(party);
-    const reserve = Math.floor(this.#reserve * all);
+    const reserve = Math.floor(this.#reserve * total);
     if (held === 0) return 0;
-    return 2 * held < all ? Math.min(1, reserve) : reserve;
+    return 2 * held < total ? Math.min(1, reserve) : reserve;
   }
 
   #move(party: FairShareParty, by: 1 | -1): void {
-    const waits = this.#items.has(party);
-    if (waits) this.#level(party).delete(party);
+    const isWaiting = this.#items.has(party);
+    if (isWaiting) this.#level(party).delete(party);
     const held = (this.#held.get(party) ?? 0) + by;
     if (held === 0) this.#held.delete(party);
     else this.#held.set(party, held);
-    if (waits) this.#level(party).add(party);
+    if (isWaiting) this.#level(party).add(party);
   }
 
   #level(party: FairShareParty): Set<FairShareParty> {
@@ -136,27 +136,27 @@ export class FairShare<T> {
  * idle clients do not starve others.
  */
 export class SnapshotPlaces {
-  readonly #most: number;
-  readonly #taken = new Map<string | null, number>();
-  #all = 0;
+  readonly #limit: number;
+  readonly #bySubject = new Map<string | null, number>();
+  #total = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(limit: number) {
+    this.#limit = limit;
   }
 
   /** @throws QueryError `overloaded` */
   take(subject: string | null): void {
-    const taken = this.#taken.get(subject) ?? 0;
-    if (this.#all >= this.#most || taken >= Math.ceil(this.#most / 2))
+    const held = this.#bySubject.get(subject) ?? 0;
+    if (this.#total >= this.#limit || held >= Math.ceil(this.#limit / 2))
       throw queryError('overloaded', { retryAfterSeconds: 5 });
-    this.#taken.set(subject, taken + 1);
-    this.#all += 1;
+    this.#bySubject.set(subject, held + 1);
+    this.#total += 1;
   }
 
   free(subject: string | null): void {
-    const left = (this.#taken.get(subject) ?? 0) - 1;
-    if (left > 0) this.#taken.set(subject, left);
-    else this.#taken.delete(subject);
-    this.#all -= 1;
+    const remaining = (this.#bySubject.get(subject) ?? 0) - 1;
+    if (remaining > 0) this.#bySubject.set(subject, remaining);
+    else this.#bySubject.delete(subject);
+    this.#total -= 1;
   }
 }

@@ -28,7 +28,7 @@ interface GovernedParts {
     standby: StandbyReads | null,
   ) => TransactionSnapshot | null;
   /** Returns the name of a syntax form in `sql` that the server lacks; null if it supports them all. */
-  readonly lacking: (sql: string) => string | null;
+  readonly missingForm: (sql: string) => string | null;
 }
 
 /**
@@ -38,7 +38,7 @@ interface GovernedParts {
 export class GovernedEngine {
   readonly #parts: GovernedParts;
   /** Name of the syntax form that the server lacks, for each statement; null if it supports them all. */
-  readonly #lacks = new WeakMap<GovernedStatement, string | null>();
+  readonly #missingForms = new WeakMap<GovernedStatement, string | null>();
 
   constructor(parts: GovernedParts) {
     this.#parts = parts;
@@ -103,10 +103,10 @@ export class GovernedEngine {
   ): Promise<ExecuteResult> {
     const { runner } = this.#parts;
     const { reads, ...statement } = this.#sendable(plan);
-    const settings = [...(options.settings ?? []), WHATEVER_THE_VALUES];
+    const settings = [...(options.settings ?? []), GENERIC_PLAN];
     return runner
       .runStatement(
-        { ...statement, reads, asks: 'plan' },
+        { ...statement, reads, output: 'plan' },
         [],
         { ...options, resultFormats: [], settings },
         sink,
@@ -123,7 +123,7 @@ export class GovernedEngine {
     const { servers, rules } = runner;
     const statement = statementOf(plan);
     // `execute` reports the error for plans that must be refused.
-    if (servers.primary.lanes === null || !this.status.reached || this.#lackOf(statement) !== null)
+    if (servers.primary.lanes === null || !this.status.reached || this.#missingFormOf(statement) !== null)
       return null;
     return shortStatement({ servers, outOfService, ...rules }, statement);
   }
@@ -139,22 +139,22 @@ export class GovernedEngine {
   #sendable(plan: GovernedPlan): GovernedStatement {
     const statement = statementOf(plan);
     if (!this.status.reached) throw connectionLost();
-    const form = this.#lackOf(statement);
+    const form = this.#missingFormOf(statement);
     if (form !== null) throw queryError('formMissing', { form });
     return statement;
   }
 
-  #lackOf(statement: GovernedStatement): string | null {
-    const known = this.#lacks.get(statement);
-    if (known !== undefined) return known;
-    const found = this.#parts.lacking(statement.sql);
-    this.#lacks.set(statement, found);
-    return found;
+  #missingFormOf(statement: GovernedStatement): string | null {
+    const cached = this.#missingForms.get(statement);
+    if (cached !== undefined) return cached;
+    const form = this.#parts.missingForm(statement.sql);
+    this.#missingForms.set(statement, form);
+    return form;
   }
 }
 
 /** Forces a generic plan, since a plan for specific values could reveal keys and the values of callers and policies. */
-const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
+const GENERIC_PLAN = ['plan_cache_mode', 'force_generic_plan'] as const;
 
 /** The statement of each query. Plans that differ only in values (see `withValues`) share a query. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], GovernedStatement>();
@@ -170,12 +170,12 @@ function oidOfSlot(slot: Slot): number {
 function statementOf(plan: GovernedPlan): GovernedStatement {
   // INVARIANT: the type alone can be forged by a spread; the private field cannot.
   if (!GovernedPlan.is(plan)) throw new InternalError('an ungoverned plan reached the engine');
-  const known = STATEMENTS.get(plan.query);
-  if (known !== undefined) return known;
+  const cached = STATEMENTS.get(plan.query);
+  if (cached !== undefined) return cached;
   const { sql, slots } = emit(plan);
   const statement: GovernedStatement = {
     sql,
-    asks: 'rows',
+    output: 'rows',
     planMode: isKeyLookup(plan.query) ? 'auto' : 'force_custom_plan',
     parameterOids: slots.map(oidOfSlot),
     columnOids: plan.outputs.map((output) => oidOf(output.type)),

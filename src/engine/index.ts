@@ -40,10 +40,10 @@ export type { EngineStatus } from './status.js';
 export type { SystemEngine, SystemQueries } from './system.js';
 export { objectsText, stopError, ValueError } from './upstream-error.js';
 export {
+  type LoggableError,
   NoSystemCredentials,
   RIGHTS_FAULTS,
+  toLoggable,
   type UpstreamError,
   UpstreamFailure,
-  type UpstreamWords,
-  wordsOf,
 } from './upstream-report.js';

@@ -15,12 +15,12 @@ const SHORT_BYTES = 16_384;
 /** Statement timeout of a shared session in ms. A slower answer, on any session, lowers the score of its statement. */
 export const SHARED_TIMEOUT_MS = 100;
 /** Number of short answers after which a statement is considered short. */
-const PROOF = 3;
+const MIN_PROOFS = 3;
 /** A statement's score is set to `-PENALTY` after an answer that was not short. */
 const PENALTY = 50;
-const REMEMBERED = 5_000;
+const MAX_STATEMENTS = 5_000;
 /** Maximum number of statements in flight on one shared session. */
-const DEPTH = 64;
+const MAX_IN_FLIGHT = 64;
 const RETRY_MS = 1_000;
 /** Silence in ms after which a shared session is considered lost; its statements time out far earlier. */
 const SILENT_MS = 10_000;
@@ -35,27 +35,27 @@ const SILENT_MS = 10_000;
 export class Lanes {
   readonly #connect: (mode: PlanMode) => Promise<UpstreamSession>;
   readonly #sessions: Readonly<Record<PlanMode, (UpstreamSession | null)[]>>;
-  readonly #proofs = new LRUCache<string, number>({ max: REMEMBERED });
+  readonly #proofs = new LRUCache<string, number>({ max: MAX_STATEMENTS });
   #retryAt = 0;
   #closed = false;
 
   /** @param count sessions per plan mode, connected on first use */
   constructor(count: number, connect: (mode: PlanMode) => Promise<UpstreamSession>) {
     this.#connect = connect;
-    const none = (): (UpstreamSession | null)[] => new Array<UpstreamSession | null>(count).fill(null);
-    this.#sessions = { auto: none(), force_custom_plan: none() };
+    const emptySlots = (): (UpstreamSession | null)[] => new Array<UpstreamSession | null>(count).fill(null);
+    this.#sessions = { auto: emptySlots(), force_custom_plan: emptySlots() };
   }
 
   /** Returns the least loaded shared session for a short statement; null if the statement must run alone. */
   pick({ sql, planMode }: Pick<UpstreamStatement, 'sql' | 'planMode'>): UpstreamSession | null {
-    if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
+    if ((this.#proofs.get(sql) ?? 0) < MIN_PROOFS) return null;
     let best: UpstreamSession | null = null;
     for (const [i, session] of this.#sessions[planMode].entries()) {
       if (session !== null && session.silentMs > SILENT_MS) session.destroy();
       if (session === null || session.closed || session.tainted) this.#replace(planMode, i, session);
       else if (best === null || session.load < best.load) best = session;
     }
-    return best === null || best.load >= DEPTH ? null : best;
+    return best === null || best.load >= MAX_IN_FLIGHT ? null : best;
   }
 
   /** Updates the score of a statement from its answer. */
@@ -63,19 +63,19 @@ export class Lanes {
     const { sql } = execution.statement;
     const verdict = verdictOf(execution);
     const proof = this.#proofs.get(sql) ?? 0;
-    if (verdict === null || (verdict === 'short' && proof >= PROOF)) return;
+    if (verdict === null || (verdict === 'short' && proof >= MIN_PROOFS)) return;
     this.#proofs.set(sql, verdict === 'short' ? proof + 1 : -PENALTY);
   }
 
   /** Returns the metrics of the shared sessions. @param standby name of the standby; null for the primary */
-  seen(reach: EnginePool['reach'], standby: string | null = null): EnginePool {
-    const places = Object.values(this.#sessions).flat();
-    const sessions = places.filter((session) => session !== null).filter((session) => !session.closed);
+  metrics(reach: EnginePool['reach'], standby: string | null = null): EnginePool {
+    const slots = Object.values(this.#sessions).flat();
+    const sessions = slots.filter((session) => session !== null).filter((session) => !session.closed);
     const running = sessions.reduce((sum, session) => sum + session.load, 0);
     return {
       purpose: 'short',
       standby,
-      size: places.length,
+      size: slots.length,
       open: sessions.length,
       running,
       waiting: 0,
@@ -109,8 +109,8 @@ export class Lanes {
 /** The cost of an execution, or of a part of one that runs again. */
 interface ExecutionCost {
   readonly statement: Pick<UpstreamStatement, 'sql'>;
-  /** Set if the execution runs again (see `Execution.again`); null if it is over. */
-  readonly again: string | null;
+  /** Set if the execution runs again (see `Execution.rerun`); null if it is over. */
+  readonly rerun: string | null;
   readonly lane: 'alone' | 'shared';
   readonly rowCount: number;
   readonly byteCount: number;
@@ -119,8 +119,8 @@ interface ExecutionCost {
 }
 
 /** Rates the statement by its answer; null if the answer proves nothing. */
-function verdictOf({ again, lane, rowCount, byteCount, startedAt }: ExecutionCost): 'short' | 'long' | null {
-  if (again !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
+function verdictOf({ rerun, lane, rowCount, byteCount, startedAt }: ExecutionCost): 'short' | 'long' | null {
+  if (rerun !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
   if (lane === 'shared') return 'short';
   const ms = performance.now() - startedAt;
   if (ms < SHORT_MS) return 'short';

@@ -1,5 +1,5 @@
 import { unboundedMemory } from './answer-memory.js';
-import type { EngineSurroundings, OpenedEngine } from './engine.js';
+import type { EngineContext, OpenedEngine } from './engine.js';
 import { openPglite, type PgliteConfig } from './pglite/engine.js';
 import { openPostgres, type PostgresConfig } from './postgres/engine.js';
 
@@ -8,19 +8,21 @@ export type EngineConfig = PgliteConfig | PostgresConfig;
 /** Opens the engine of a connector. If that fails, throws an Error whose message is for the operator. */
 export async function openEngine(
   config: EngineConfig,
-  surroundings: Partial<EngineSurroundings> = {},
+  context: Partial<EngineContext> = {},
 ): Promise<OpenedEngine> {
   const ignored = (): void => undefined;
-  const heard = {
+  const withDefaults = {
     onUpstreamError: ignored,
     onReach: ignored,
     onStandby: ignored,
     spool: null,
     serving: null,
     memory: unboundedMemory(),
-    ...surroundings,
+    ...context,
   };
   const opened =
-    config.kind === 'pglite' ? await openPglite(config, heard) : await openPostgres(config, heard);
+    config.kind === 'pglite'
+      ? await openPglite(config, withDefaults)
+      : await openPostgres(config, withDefaults);
   return opened.engine;
 }

@@ -36,7 +36,7 @@ export function objectsOutOfService(
 }
 
 const PROBE_MS = 5_000;
-const NOTHING = { write: () => undefined };
+const DROP_ROWS = { write: () => undefined };
 
 /**
  * Rethrows the `error` from a run of `plan`. If the database could not interpret the statement, the tables are checked
@@ -55,8 +55,8 @@ export async function throwCause(
   if (!(error instanceof StatementFault)) throw error;
   const options = { subject, signal, resultFormats: [], maxRows: 0, maxBytes: 0, timeoutMs: PROBE_MS };
   for (const { sql, columnOids } of sourceProbes(query)) {
-    const probe = { sql, columnOids, reads, asks: 'rows', planMode: 'auto', parameterOids: [] } as const;
-    await runner.runStatement(probe, [], options, NOTHING);
+    const probe = { sql, columnOids, reads, output: 'rows', planMode: 'auto', parameterOids: [] } as const;
+    await runner.runStatement(probe, [], options, DROP_ROWS);
   }
   if (error.inText === null) throw error;
   throw new InternalError(`the database does not understand a statement of ours: ${error.inText}`);

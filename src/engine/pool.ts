@@ -34,8 +34,8 @@ export interface PoolOptions {
 }
 
 interface PoolWaiter {
-  readonly give: (session: UpstreamSession) => void;
-  readonly refuse: (error: Error) => void;
+  readonly resolve: (session: UpstreamSession) => void;
+  readonly reject: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -73,13 +73,15 @@ export class Pool {
     if (idle !== null) return Promise.resolve(idle);
     const { maxWaiting, waitMs } = this.#options;
     if (this.#share.waiting >= maxWaiting || 2 * this.#share.waitingOf(party) >= maxWaiting)
-      return Promise.reject(full());
-    return new Promise((give, refuse) => {
+      return Promise.reject(overloaded());
+    return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#share.leave(party, waiter);
-        refuse(this.#all.size === 0 && this.#options.reach.state === 'lost' ? connectionLost() : full());
+        reject(
+          this.#all.size === 0 && this.#options.reach.state === 'lost' ? connectionLost() : overloaded(),
+        );
       }, waitMs);
-      const waiter: PoolWaiter = { give, refuse, timer };
+      const waiter: PoolWaiter = { resolve, reject, timer };
       this.#share.wait(party, waiter);
       this.#serve();
     });
@@ -92,7 +94,7 @@ export class Pool {
       session.destroy();
       return;
     }
-    const quiet = session.quiet();
+    const quiet = session.whenFree();
     if (quiet === null) {
       this.#takeBack(session);
       this.#idle.push(session);
@@ -125,7 +127,7 @@ export class Pool {
    */
   retry(): void {
     const { reach, connect, size } = this.#options;
-    if (this.#closed || this.#connecting > 0 || reach.state === 'open' || reach.restMs > 0) return;
+    if (this.#closed || this.#connecting > 0 || reach.state === 'open' || reach.pauseMs > 0) return;
     this.#connecting += 1;
     reach.attempt(connect).then(
       (session) => {
@@ -140,7 +142,7 @@ export class Pool {
   }
 
   /** Returns the metrics of the pool. @param standby name of the standby; null for the primary */
-  seen(purpose: EnginePool['purpose'], standby: string | null = null): EnginePool {
+  metrics(purpose: EnginePool['purpose'], standby: string | null = null): EnginePool {
     const { size, reach } = this.#options;
     const { waiting } = this.#share;
     return {
@@ -160,7 +162,7 @@ export class Pool {
     if (this.#retry !== null) clearTimeout(this.#retry);
     for (const waiter of this.#share.dismiss()) {
       clearTimeout(waiter.timer);
-      waiter.refuse(queryError('shuttingDown', {}));
+      waiter.reject(queryError('shuttingDown', {}));
     }
     for (const session of this.#all) session.destroy();
   }
@@ -198,7 +200,7 @@ export class Pool {
       if (session === null) return;
       this.#share.leave(next.party, next.item);
       clearTimeout(next.item.timer);
-      next.item.give(session);
+      next.item.resolve(session);
     }
     this.#grow();
   }
@@ -209,8 +211,8 @@ export class Pool {
       if (this.#all.size + this.#connecting >= size) return;
       if (reach.state !== 'open') {
         if (this.#connecting > 0) return; // one attempt at a time
-        if (reach.restMs > 0) {
-          this.#growLater(reach.restMs);
+        if (reach.pauseMs > 0) {
+          this.#growLater(reach.pauseMs);
           return;
         }
       }
@@ -253,6 +255,6 @@ export class Pool {
   }
 }
 
-function full(): Error {
+function overloaded(): Error {
   return queryError('overloaded', { retryAfterSeconds: 1 });
 }

@@ -12,7 +12,7 @@ export interface RunnerOptions extends ExecutionRules {
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
 
-const LOST_MS = 50;
+const LOSS_DELAY_MS = 50;
 
 /** Returns the server chosen for an execution. @throws InternalError if none was chosen yet */
 function chosenBy({ chosen }: Execution): ChosenServer {
@@ -54,22 +54,22 @@ export class Runner implements ExecutionHost<Execution> {
 
   onEnded(execution: Execution, session: UpstreamSession): void {
     const { server } = chosenBy(execution);
-    if (!session.closed && execution.again !== 'here' && execution.statement.asks === 'rows')
+    if (!session.closed && execution.rerun !== 'here' && execution.statement.output === 'rows')
       server.lanes?.observe(execution);
-    if (execution.again === 'here' && !execution.settled && !session.closed && session.quiet() === null) {
+    if (execution.rerun === 'here' && !execution.settled && !session.closed && session.whenFree() === null) {
       execution.start(session, execution.lane);
       return;
     }
     if (execution.lane === 'alone') server.pool.release(session);
-    if (execution.again === null || execution.settled) return;
-    if (execution.again === 'primary if down') {
-      setTimeout(() => void this.#runIfDown(execution), LOST_MS);
+    if (execution.rerun === null || execution.settled) return;
+    if (execution.rerun === 'primary if down') {
+      setTimeout(() => void this.#runIfDown(execution), LOSS_DELAY_MS);
       return;
     }
-    if (execution.again === 'primary') execution.chosen = this.servers.ofPrimary();
+    if (execution.rerun === 'primary') execution.chosen = this.servers.ofPrimary();
     // Several sessions may have died together, each noticed separately: wait a moment, so that the next session is not
     // a dead one as well.
-    if (session.closed) setTimeout(() => this.#runAlone(execution), LOST_MS);
+    if (session.closed) setTimeout(() => this.#runAlone(execution), LOSS_DELAY_MS);
     else this.#runAlone(execution);
   }
 
@@ -77,7 +77,7 @@ export class Runner implements ExecutionHost<Execution> {
     const { statement, standby } = execution;
     const chosen = this.servers.choose(standby);
     execution.chosen = chosen;
-    const shared = statement.asks === 'rows' ? (chosen.server.lanes?.pick(statement) ?? null) : null;
+    const shared = statement.output === 'rows' ? (chosen.server.lanes?.pick(statement) ?? null) : null;
     if (shared !== null) execution.start(shared, 'shared');
     else this.#runAlone(execution);
   }
@@ -90,7 +90,7 @@ export class Runner implements ExecutionHost<Execution> {
       return;
     }
     server.pool.acquire(execution.subject).then(
-      (found) => this.#beginLate(execution, found),
+      (acquired) => this.#beginLate(execution, acquired),
       (error) => {
         if (asOf === null) execution.stop(error);
         else this.#runOnPrimary(execution);
@@ -101,9 +101,9 @@ export class Runner implements ExecutionHost<Execution> {
   /** Begins on a session after a wait, during which a standby may have fallen behind. */
   #beginLate(execution: Execution, session: UpstreamSession): void {
     const chosen = chosenBy(execution);
-    const now = this.servers.recheck(chosen, execution.standby);
-    if (now.server === chosen.server) {
-      execution.chosen = now;
+    const current = this.servers.recheck(chosen, execution.standby);
+    if (current.server === chosen.server) {
+      execution.chosen = current;
       this.#begin(execution, session);
       return;
     }

@@ -67,7 +67,9 @@ export class QueryServers {
     return (reads === null ? null : this.#standbys?.choose(reads)) ?? this.ofPrimary();
   }
 
-  /** Rechecks `chosen` after a wait for a session: returns its server, or the primary if the standby fell behind. */
+  /**
+   * Checks the chosen server again after a wait for a session; returns the primary if a chosen standby fell behind.
+   */
   recheck(chosen: ChosenServer, reads: StandbyReads | null): ChosenServer {
     if (chosen.asOf === null || reads === null || this.#standbys === null) return chosen;
     return this.#standbys.recheck(chosen.server, reads) ?? this.ofPrimary();

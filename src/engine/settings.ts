@@ -3,7 +3,7 @@ import type { BoundValue, PlanMode, StatementSettings } from './statement.js';
 import type { PreparedStatements, PreparedUpstream } from './upstream-session.js';
 
 /** Session settings of the governed engine, apart from timeouts. */
-const GOVERNED: readonly (readonly [name: string, value: string])[] = [
+const GOVERNED_SETTINGS: readonly (readonly [name: string, value: string])[] = [
   ['default_transaction_read_only', 'on'],
   ['search_path', 'pg_catalog, pg_temp'],
   ['TimeZone', 'UTC'],
@@ -13,7 +13,7 @@ const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   ['bytea_output', 'hex'],
   ['client_encoding', 'UTF8'],
   ['standard_conforming_strings', 'on'],
-  ...searching({
+  ...hnswSettings({
     // Candidates are sorted by exact distance afterwards, so their order need not be strict.
     iterative_scan: 'relaxed_order',
     ef_search: '100',
@@ -23,7 +23,7 @@ const GOVERNED: readonly (readonly [name: string, value: string])[] = [
 ];
 
 /** Settings of pgvector's HNSW search. A server without the extension accepts them as custom settings. */
-function searching(settings: Readonly<Record<string, string>>): (readonly [string, string])[] {
+function hnswSettings(settings: Readonly<Record<string, string>>): (readonly [string, string])[] {
   return Object.entries(settings).map(([name, value]) => [`hnsw.${name}`, value]);
 }
 
@@ -36,7 +36,7 @@ export interface Timeouts {
 /** Returns the statements that set up a governed session. */
 export function governedSettings(timeouts: Timeouts, planMode: PlanMode = 'force_custom_plan'): string {
   return [
-    ...GOVERNED.map(([name, value]) => set(name, value)),
+    ...GOVERNED_SETTINGS.map(([name, value]) => set(name, value)),
     // Servers derived from a Postgres before 12 lack this setting.
     `SELECT set_config(name, '${planMode}', false) FROM pg_settings WHERE name = 'plan_cache_mode'`,
     set('statement_timeout', `${timeouts.statementMs}`),

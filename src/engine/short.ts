@@ -13,17 +13,17 @@ import type { MessageView, PreparedUpstream, SessionJob, UpstreamSession } from 
 /** Receives the outcome of one run of a short statement, in exactly one call after `begin` has returned. */
 export interface ShortAnswer {
   /** All rows as whole DataRow messages; the view stays valid. */
-  answered(rows: Uint8Array, count: number): void;
+  onAnswer(rows: Uint8Array, count: number): void;
   /** The statement was not short or could not be run on a shared session, and must be run in the usual way. */
-  unanswered(): void;
+  onUnanswered(): void;
   /** The run failed with `error`, which is one that `GovernedEngine.execute` throws. */
-  failed(error: unknown): void;
+  onFailure(error: unknown): void;
 }
 
 /**
  * Runs the statement of a governed plan while it is known to be short. Runs of many callers are pipelined on shared
  * sessions, without a promise, timer or signal for each run. A shared session cannot be cancelled; it has a small
- * statement timeout, after which the outcome is `unanswered`.
+ * statement timeout, after which `onUnanswered` is called.
  */
 export interface ShortStatement {
   /**
@@ -97,12 +97,12 @@ export class ShortRun implements SessionJob {
   /** No subject is charged for memory, since no large row is kept. */
   readonly subject = null;
   #answer: ShortAnswer | null;
-  #sending: SharedExecution | null = null;
+  #execution: SharedExecution | null = null;
   #rows: Uint8Array = NO_ROWS;
-  #more: Uint8Array[] = [];
+  #moreRows: Uint8Array[] = [];
   #count = 0;
   #bytes = 0;
-  #long = false;
+  #isLong = false;
   #error: UpstreamError | null = null;
 
   constructor(answer: ShortAnswer) {
@@ -114,103 +114,103 @@ export class ShortRun implements SessionJob {
     this.#answer = null;
   }
 
-  submit(sending: SharedExecution): void {
-    this.#sending = sending;
+  submit(execution: SharedExecution): void {
+    this.#execution = execution;
     this.#rows = NO_ROWS;
-    this.#more = [];
+    this.#moreRows = [];
     this.#count = 0;
     this.#bytes = 0;
-    this.#long = false;
+    this.#isLong = false;
     this.#error = null;
-    sending.session.submit(this, 'batched');
+    execution.session.submit(this, 'batched');
   }
 
   send(out: FrontendEncoder): void {
-    const sending = this.#sending;
-    if (sending === null) return;
-    out.bind(sending.prepared.name, sending.values, sending.resultFormats);
+    const execution = this.#execution;
+    if (execution === null) return;
+    out.bind(execution.prepared.name, execution.values, execution.resultFormats);
     out.executeAndSync(SHARED_ROWS + 1);
   }
 
   largeRow(): 'pass' {
-    this.#long = true;
+    this.#isLong = true;
     return 'pass';
   }
 
-  starved(): void {
-    this.#long = true;
+  onMemoryShortage(): void {
+    this.#isLong = true;
   }
 
   rows(bytes: Uint8Array, count: number): undefined {
     this.#count += count;
     this.#bytes += bytes.length;
-    if (this.#bytes > SHARED_BYTES) this.#long = true;
+    if (this.#bytes > SHARED_BYTES) this.#isLong = true;
     else if (this.#rows === NO_ROWS) this.#rows = bytes;
-    else this.#more.push(bytes);
+    else this.#moreRows.push(bytes);
   }
 
   message(type: number, message: MessageView): void {
     if (type === 0x45)
       this.#error = parseErrorResponse(message.body()); // ErrorResponse
     else if (type === 0x73)
-      this.#long = true; // PortalSuspended
-    else if (type === 0x53 && this.#sending !== null) this.#sending.session.tainted = true; // ParameterStatus
+      this.#isLong = true; // PortalSuspended
+    else if (type === 0x53 && this.#execution !== null) this.#execution.session.tainted = true; // ParameterStatus
   }
 
   ready(status: number): void {
-    const sending = this.#sending;
-    this.#sending = null;
-    if (sending === null) return;
-    sending.standby?.ended(sending.server);
-    if (status !== 0x49) sending.session.tainted = true;
+    const execution = this.#execution;
+    this.#execution = null;
+    if (execution === null) return;
+    execution.standby?.onEnded(execution.server);
+    if (status !== 0x49) execution.session.tainted = true;
     const answer = this.#answer;
     const error = this.#error;
-    if (error === null && !this.#long) answer?.answered(this.#allRows(), this.#count);
-    else if (error === null || RUN_AGAIN.has(error.sqlstate)) this.#giveUp(sending, error);
-    else this.#fail(sending, error);
+    if (error === null && !this.#isLong) answer?.onAnswer(this.#allRows(), this.#count);
+    else if (error === null || RETRY_SQLSTATES.has(error.sqlstate)) this.#handOver(execution, error);
+    else this.#fail(execution, error);
   }
 
   /** Handles an error. If the statement itself is at fault, the slow path runs it again to find the cause. */
-  #fail(sending: SharedExecution, error: UpstreamError): void {
-    const { host, statement } = sending;
-    const told = executionError(error, host.errors, statement);
-    if (told instanceof StatementFault) {
-      this.#giveUp(sending, error);
+  #fail(execution: SharedExecution, error: UpstreamError): void {
+    const { host, statement } = execution;
+    const reported = executionError(error, host.errors, statement);
+    if (reported instanceof StatementFault) {
+      this.#handOver(execution, error);
       return;
     }
     host.onUpstreamError(error, statement.reads?.tables ?? []);
-    this.#answer?.failed(told);
+    this.#answer?.onFailure(reported);
   }
 
   /** Handles a lost session. Nothing was delivered, so the slow path takes over, unless the run caused the loss. */
   lost(cause?: unknown): void {
-    const sending = this.#sending;
-    this.#sending = null;
+    const execution = this.#execution;
+    this.#execution = null;
     if (cause === undefined) {
-      this.#answer?.unanswered();
+      this.#answer?.onUnanswered();
       return;
     }
     if (this.#error !== null)
-      sending?.host.onUpstreamError(this.#error, sending.statement.reads?.tables ?? []);
-    this.#answer?.failed(cause);
+      execution?.host.onUpstreamError(this.#error, execution.statement.reads?.tables ?? []);
+    this.#answer?.onFailure(cause);
   }
 
   #allRows(): Uint8Array {
-    return this.#more.length === 0 ? this.#rows : Buffer.concat([this.#rows, ...this.#more]);
+    return this.#moreRows.length === 0 ? this.#rows : Buffer.concat([this.#rows, ...this.#moreRows]);
   }
 
   /** Hands the run to the slow path. Only a run that took too long or was too large lowers the statement's score. */
-  #giveUp({ lanes, statement }: SharedExecution, error: UpstreamError | null): void {
+  #handOver({ lanes, statement }: SharedExecution, error: UpstreamError | null): void {
     if (error === null || error.sqlstate === '57014')
       lanes.observe({
         statement,
-        again: 'alone',
+        rerun: 'alone',
         lane: 'shared',
         rowCount: this.#count,
         byteCount: this.#bytes,
         startedAt: performance.now(),
       });
-    this.#answer?.unanswered();
+    this.#answer?.onUnanswered();
   }
 }
 
@@ -218,4 +218,4 @@ export class ShortRun implements SessionJob {
  * SQLSTATEs after which the slow path runs the statement again: statement timeout, missing prepared statement, changed
  * result type, conflict with replay on a standby.
  */
-const RUN_AGAIN: ReadonlySet<string> = new Set(['57014', '26000', '0A000', '40001']);
+const RETRY_SQLSTATES: ReadonlySet<string> = new Set(['57014', '26000', '0A000', '40001']);

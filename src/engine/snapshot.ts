@@ -36,7 +36,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
   constructor(options: SnapshotOptions) {
     this.#options = options;
     // No spool: the transaction keeps its session in any case. A statement cannot run again without its snapshot.
-    this.rules = { ...options.rules, spool: null, runsAgain: false };
+    this.rules = { ...options.rules, spool: null, mayRunAgain: false };
   }
 
   /** Runs `execution` after all earlier ones. */
@@ -51,7 +51,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
   /** Ends the transaction after its last statement and returns the session. */
   end(): void {
     if (this.#state === 'ended') return;
-    this.#freePlace(); // at once: the client's next transaction may begin before the database has ended this one
+    this.#freePlace(); // now, since the client's next transaction may begin before the database has ended this one
     this.#tail = this.#tail.then(() => this.#finish());
   }
 
@@ -60,16 +60,16 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost<Execut
       const session = await this.#pin();
       do {
         if (execution.settled) return;
-        const answered = new Promise<void>((resolve) => {
+        const completion = new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
         execution.chosen = this.#chosen;
         execution.start(session, 'alone');
-        await answered;
-        if (this.#chosen !== null) this.#options.standby?.ended(this.#chosen.server);
-        await session.quiet();
+        await completion;
+        if (this.#chosen !== null) this.#options.standby?.onEnded(this.#chosen.server);
+        await session.whenFree();
         await command(session, 'ROLLBACK TO SAVEPOINT osl', IN_TRANSACTION);
-      } while (execution.again === 'here');
+      } while (execution.rerun === 'here');
     } catch (error) {
       this.#lose();
       execution.stop(error);
@@ -149,6 +149,6 @@ const IN_TRANSACTION = 0x54;
 
 /** Runs `sql`. @throws QueryError E0523 unless it leaves the session in state `status` */
 async function command(session: UpstreamSession, sql: string, status: number): Promise<void> {
-  const left = await run(session, (out) => out.query(sql)).catch(() => null);
-  if (left !== status) throw connectionLost();
+  const endStatus = await run(session, (out) => out.query(sql)).catch(() => null);
+  if (endStatus !== status) throw connectionLost();
 }

@@ -22,9 +22,9 @@ export interface StandbyReads {
   /** Everything that was committed before this time must be in an answer of `server`; Infinity if it may not answer. */
   notBeforeOn(server: ReadServer): number;
   /** Records that a statement will run on `server`, which has everything that was committed before `asOf`. */
-  chose(server: ReadServer, asOf: number): void;
+  onChosen(server: ReadServer, asOf: number): void;
   /** Records that a statement has ended: it may have seen everything that `server` had replayed until now. */
-  ended(server: ReadServer): void;
+  onEnded(server: ReadServer): void;
 }
 
 /**
@@ -33,7 +33,7 @@ export interface StandbyReads {
  */
 export class SessionReads implements StandbyReads {
   #notBefore = Number.NEGATIVE_INFINITY;
-  /** The standby that answered last, and the time at which its statement ended. */
+  /** The standby that answered the last statement, and the time at which that statement ended. */
   #last: ReadServer | null = null;
   #endedAt = Number.NEGATIVE_INFINITY;
 
@@ -43,11 +43,11 @@ export class SessionReads implements StandbyReads {
     return isSame ? this.#notBefore : Math.max(this.#notBefore, this.#endedAt);
   }
 
-  chose(_: ReadServer, asOf: number): void {
+  onChosen(_: ReadServer, asOf: number): void {
     this.requireCommitted(asOf);
   }
 
-  ended(server: ReadServer): void {
+  onEnded(server: ReadServer): void {
     if (server.standby === null) return;
     this.#last = server;
     this.#endedAt = performance.now();
@@ -78,14 +78,14 @@ export class StepReads implements StandbyReads {
     return Math.max(this.#notBefore, this.#reads.notBeforeOn(server));
   }
 
-  chose(server: ReadServer, asOf: number): void {
+  onChosen(server: ReadServer, asOf: number): void {
     this.#server = server;
-    this.#reads.chose(server, asOf);
+    this.#reads.onChosen(server, asOf);
   }
 
-  ended(server: ReadServer): void {
+  onEnded(server: ReadServer): void {
     this.#server = server;
-    this.#reads.ended(server);
+    this.#reads.onEnded(server);
   }
 
   /** Requires everything that was committed before `time`. */
@@ -100,13 +100,13 @@ const RECOVERY_CONFLICT = '40001';
  * SQLSTATEs of a standby that the primary would not report: the statement conflicted with replay, deadlocked with it
  * (deadlock_detected), or reads something that a standby lacks, such as an unlogged table (feature_not_supported).
  */
-const OF_STANDBY: ReadonlySet<string> = new Set([RECOVERY_CONFLICT, '40P01', '0A000']);
+const STANDBY_ONLY: ReadonlySet<string> = new Set([RECOVERY_CONFLICT, '40P01', '0A000']);
 /** admin_shutdown: the server is shut down, or somebody has ended the session. */
 const ADMIN_SHUTDOWN = '57P01';
 
 /** True for an error of a standby after which the primary may answer. */
-export function isOfStandby({ sqlstate }: UpstreamError): boolean {
-  return OF_STANDBY.has(sqlstate);
+export function isStandbyOnly({ sqlstate }: UpstreamError): boolean {
+  return STANDBY_ONLY.has(sqlstate);
 }
 
 export function isReplayConflict({ sqlstate }: UpstreamError): boolean {

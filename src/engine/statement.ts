@@ -62,13 +62,13 @@ export interface ExecuteOptions {
   /** Number of copies that the sink makes of a large row before writing it; none by default. */
   readonly copies?: number;
   /** Called with the time in ms that a database session was occupied, once per session. */
-  readonly spent?: (ms: number) => void;
+  readonly onTimeSpent?: (ms: number) => void;
   /** Settings for this statement alone. */
   readonly settings?: StatementSettings | undefined;
   /** Permits a standby to answer; by default only the primary may. */
   readonly standby?: StandbyReads | null;
   /** Called each time the statement is sent, with the standby that will answer; null for the primary. */
-  readonly readFrom?: (source: StandbySource | null) => void;
+  readonly onSource?: (source: StandbySource | null) => void;
   /** Snapshot to read from; by default the state committed when the statement begins. */
   readonly snapshot?: TransactionSnapshot | null;
 }
@@ -80,7 +80,7 @@ export interface RowSink {
    */
   write(dataRows: Uint8Array, rows: number): void | Promise<void>;
   /** Returns the number of rows already sent to the client; without this method, all rows count as sent. */
-  left?(): number;
+  rowsSent?(): number;
 }
 
 export interface ExecuteResult {
@@ -91,8 +91,11 @@ export interface ExecuteResult {
 
 export interface UpstreamStatement {
   readonly sql: string;
-  /** `plan` requests EXPLAIN output, one line per row, for unknown values, so that no estimate can reveal a value. */
-  readonly asks: 'rows' | 'plan';
+  /**
+   * `plan` requests the output of EXPLAIN, one line per row, without parameter values, so that no estimate can reveal
+   * one.
+   */
+  readonly output: 'rows' | 'plan';
   /** Plan mode of the shared sessions that may run it; `auto` only if the best plan does not depend on the values. */
   readonly planMode: PlanMode;
   readonly parameterOids: readonly number[];
@@ -129,7 +132,7 @@ export function sourceOf(slot: Slot): ValueSource {
 export function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {
   const relations = relationsRead(query);
   return {
-    objects: namedIn(objects),
+    objects: shownNames(objects),
     relations: relations.map((r) => r.name),
     tables: relations.map((r) => `${r.schema}.${r.table}`),
     columns: outputs.map((output) => output.source ?? output.name),
@@ -139,7 +142,7 @@ export function readsOf({ query, objects, outputs }: GovernedPlan): StatementRea
 const METRICS = 'osl.metrics.';
 
 /** Returns the names to show to the caller: only the metrics, if there are any, since their definitions are hidden. */
-function namedIn(objects: readonly string[]): readonly string[] {
+function shownNames(objects: readonly string[]): readonly string[] {
   const metrics = objects.filter((name) => name.startsWith(METRICS));
   return (metrics.length > 0 ? metrics : objects).map((name) => name.slice(name.lastIndexOf('.') + 1));
 }

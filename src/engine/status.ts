@@ -105,33 +105,33 @@ export class EngineStatus {
 }
 
 /** Number of cached answers, including those for unknown names. */
-const REMEMBERED = 1_000;
+const MAX_CACHED = 1_000;
 /** Maximum length of a time zone name in UTF-16 code units. */
-const LONGEST = 255;
-const ASK_MS = 5_000;
-const SHOW: UpstreamStatement = {
+const MAX_LENGTH = 255;
+const TIMEOUT_MS = 5_000;
+const SHOW_TIME_ZONE: UpstreamStatement = {
   sql: `SELECT pg_catalog.current_setting('TimeZone')`,
   parameterOids: [],
-  asks: 'rows',
+  output: 'rows',
   planMode: 'auto',
   columnOids: [25],
 };
 
 /** Resolves time zone names on the upstream and caches the results. */
 function timeZones(runner: Runner): (text: string) => Promise<string | null> {
-  const known = new Map<string, string | null>();
+  const cache = new Map<string, string | null>();
   return async (text) => {
-    if (text === '' || text.length > LONGEST || text.includes('\0')) return null;
-    const found = known.get(text);
-    if (found !== undefined) return found;
-    const zone = await askUpstream(runner, text);
-    if (known.size >= REMEMBERED) known.clear();
-    known.set(text, zone);
+    if (text === '' || text.length > MAX_LENGTH || text.includes('\0')) return null;
+    const cached = cache.get(text);
+    if (cached !== undefined) return cached;
+    const zone = await resolveTimeZone(runner, text);
+    if (cache.size >= MAX_CACHED) cache.clear();
+    cache.set(text, zone);
     return zone;
   };
 }
 
-async function askUpstream(runner: Runner, text: string): Promise<string | null> {
+async function resolveTimeZone(runner: Runner, text: string): Promise<string | null> {
   let zone: string | null = null;
   const sink = {
     write(rows: Uint8Array) {
@@ -143,12 +143,12 @@ async function askUpstream(runner: Runner, text: string): Promise<string | null>
     resultFormats: [],
     maxRows: 0,
     maxBytes: 0,
-    timeoutMs: ASK_MS,
+    timeoutMs: TIMEOUT_MS,
     signal: null,
     settings: [['TimeZone', text] as const],
   };
   try {
-    await runner.runStatement(SHOW, [], options, sink);
+    await runner.runStatement(SHOW_TIME_ZONE, [], options, sink);
     return zone;
   } catch (error) {
     // Any other error says nothing about the time zone.

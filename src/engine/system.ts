@@ -18,7 +18,7 @@ export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) =>
  *
  * @internal
  */
-export function lendFrom(
+export function withSessionFrom(
   pool: Pool,
   prepare: (session: UpstreamSession) => Promise<void> | null = () => null,
   silenceMs: number | null = null,
@@ -26,14 +26,14 @@ export function lendFrom(
   return async (work) => {
     const session = pool.take(null) ?? (await pool.acquire(null));
     const unwatch = silenceMs === null ? () => undefined : closeIfSilent(silenceMs, session);
-    let ready = false;
+    let isPrepared = false;
     try {
       await prepare(session);
-      ready = true;
+      isPrepared = true;
       return await work(session);
     } finally {
       unwatch();
-      if (!ready || !session.idle) session.tainted = true;
+      if (!isPrepared || !session.idle) session.tainted = true;
       pool.release(session);
     }
   };
@@ -44,10 +44,10 @@ export function lendFrom(
  * watching.
  */
 export function closeIfSilent(silenceMs: number, session: UpstreamSession): () => void {
-  const look = (): void => {
+  const check = (): void => {
     if (session.silentMs >= silenceMs) session.destroy();
   };
-  const timer = setInterval(look, silenceMs / 4).unref();
+  const timer = setInterval(check, silenceMs / 4).unref();
   return () => clearInterval(timer);
 }
 
@@ -75,11 +75,11 @@ interface CopyIntoTable {
  * caller's text.
  */
 export class SystemEngine implements SystemQueries {
-  readonly #lend: WithSession;
+  readonly #withSession: WithSession;
   readonly #reader: () => string;
 
-  constructor(lend: WithSession, reader: () => string) {
-    this.#lend = lend;
+  constructor(withSession: WithSession, reader: () => string) {
+    this.#withSession = withSession;
     this.#reader = reader;
     Object.freeze(this);
   }
@@ -90,11 +90,11 @@ export class SystemEngine implements SystemQueries {
   }
 
   query(statement: Sql, params?: readonly unknown[]): Promise<Record<string, unknown>[]> {
-    return this.#lend((session) => query(session, statement, params));
+    return this.#withSession((session) => query(session, statement, params));
   }
 
   script(ddl: Sql): Promise<void> {
-    return this.#lend((session) => script(session, ddl));
+    return this.#withSession((session) => script(session, ddl));
   }
 
   copyIn(target: CopyIntoTable, rows: CopySource): Promise<number> {
@@ -103,7 +103,7 @@ export class SystemEngine implements SystemQueries {
 
   /** Runs `work` in a transaction, which is rolled back if it throws. */
   transaction<T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> {
-    return this.#lend((session) => inTransaction(session, () => work(queriesOn(session))));
+    return this.#withSession((session) => inTransaction(session, () => work(queriesOn(session))));
   }
 
   /** Grants the governed role SELECT on every existing table of `schema`. */
@@ -194,13 +194,13 @@ interface SystemJob {
 function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
   return new Promise((resolve, reject) => {
     let failure: UpstreamError | null = null;
-    const whole: SessionJob = {
+    const sessionJob: SessionJob = {
       subject: null,
       send: (out) => job.send(out),
       // Rows of the gateway's own statements are not limited in size, since indexing reads whole documents.
       largeRow: (bytes) => bytes,
       // Not expected, since the gateway's own statements are always admitted; without an error a row would be missing.
-      starved() {
+      onMemoryShortage() {
         failure ??= localError('53200', 'no memory for a row of a statement of the gateway');
       },
       rows: (bytes) => job.rows?.(bytes),
@@ -211,7 +211,7 @@ function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
       ready: () => (failure === null ? resolve() : reject(new UpstreamFailure(failure))),
       lost: () => reject(new UpstreamFailure(failure ?? LOST)),
     };
-    session.submit(whole);
+    session.submit(sessionJob);
   });
 }
 

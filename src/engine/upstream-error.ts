@@ -33,8 +33,8 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
 
 /** Returns the parameter number in the last, outermost line of the error's context, in any language; null if none. */
 function parameterIn(context: string | undefined): number | null {
-  const found = /\$(\d+)/.exec(context?.slice(context.lastIndexOf('\n') + 1) ?? '')?.[1];
-  return found === undefined ? null : Number(found);
+  const number = /\$(\d+)/.exec(context?.slice(context.lastIndexOf('\n') + 1) ?? '')?.[1];
+  return number === undefined ? null : Number(number);
 }
 
 /** Creates an upstream error for a fault that the gateway itself detected, such as a lost connection. */
@@ -60,12 +60,12 @@ export function changedColumn(column: string | null): UpstreamError {
   return { ...localError('42804', 'the database has another type for a column than the manifest'), column };
 }
 
-const MOST_LISTED = 5;
+const MAX_LISTED = 5;
 
-/** Lists the objects of a query for an error message, at most `MOST_LISTED`. */
+/** Lists the objects of a query for an error message, at most `MAX_LISTED`. */
 export function objectsText(objects: readonly string[]): string {
   if (objects.length === 0) return 'the question';
-  const named = objects.slice(0, MOST_LISTED).map((name) => `\`${name}\``);
+  const named = objects.slice(0, MAX_LISTED).map((name) => `\`${name}\``);
   return [...named, ...(objects.length > named.length ? ['…'] : [])].join(' or ');
 }
 
@@ -74,7 +74,7 @@ const GONE: ReadonlySet<string> = new Set(['42P01', '3F000', '42703']);
 /** SQLSTATEs that our SQL causes if a column's type is not as declared, or if the SQL is wrong. */
 const CHANGED: ReadonlySet<string> = new Set(['42804', '42846', '42883', '42725', '42P18', '42P22']);
 /** SQLSTATEs that only invalid SQL causes: syntax, ambiguous names, misplaced aggregates. */
-const OWN: ReadonlySet<string> = new Set([
+const INVALID_SQL: ReadonlySet<string> = new Set([
   '42601',
   '42611',
   '42702',
@@ -88,7 +88,7 @@ const OWN: ReadonlySet<string> = new Set([
 ]);
 const DENIED = '42501';
 /** Messages of our row security functions. */
-const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
+const RIGHTS_MESSAGES: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
 /**
  * The database could not interpret a statement, or returns columns of other types than planned. `throwCause` passes
@@ -137,15 +137,15 @@ export function executionError(
   const { reads } = statement;
   const explained = refusalOf(error) ?? (isParsed ? valueErrorOf(error, statement) : null);
   if (explained !== null) return explained;
-  if (OURS.has(message)) return queryError('execution', { sqlstate });
+  if (RIGHTS_MESSAGES.has(message)) return queryError('execution', { sqlstate });
   // A statement without tables cannot be missing one.
   const entry = reads === undefined || reads.tables.length === 0 ? 'execution' : entryOf(sqlstate);
-  const told =
+  const reply =
     entry === 'execution'
       ? queryError(entry, { sqlstate })
       : queryError(entry, { objects: objectsText(reads?.objects ?? []) });
-  const isOfText = GONE.has(sqlstate) || CHANGED.has(sqlstate) || OWN.has(sqlstate);
-  return isOfText ? new StatementFault(told, complaintIn(error, statement.sql, isParsed)) : told;
+  const isInSql = GONE.has(sqlstate) || CHANGED.has(sqlstate) || INVALID_SQL.has(sqlstate);
+  return isInSql ? new StatementFault(reply, faultInText(error, statement.sql, isParsed)) : reply;
 }
 
 function entryOf(sqlstate: string): 'execution' | 'sourceDenied' | 'sourceGone' | 'sourceChanged' {
@@ -155,24 +155,24 @@ function entryOf(sqlstate: string): 'execution' | 'sourceDenied' | 'sourceGone' 
 }
 
 /** Number of characters of the statement that the log shows, starting at the error's position. */
-const SHOWN = 120;
+const SHOWN_CHARACTERS = 120;
 
 /**
  * Returns the SQLSTATE of an error and, if known, the text at its position in our SQL, which contains no values. Null
  * if it has no position and was raised after parsing, such as in a function or on another server.
  */
-function complaintIn(
+function faultInText(
   { sqlstate, position }: Pick<UpstreamError, 'sqlstate' | 'position'>,
   sql: string | undefined,
   isParsed: boolean,
 ): string | null {
   if (position === null || sql === undefined) return isParsed ? null : sqlstate;
-  return `${sqlstate} at ${JSON.stringify(sql.slice(position - 1, position - 1 + SHOWN))}`;
+  return `${sqlstate} at ${JSON.stringify(sql.slice(position - 1, position - 1 + SHOWN_CHARACTERS))}`;
 }
 
-/** SQLSTATE protocol_violation, here for malformed parameter bytes; the connection stays intact. */
+/** SQLSTATE protocol_violation, which malformed parameter bytes cause; the connection stays intact. */
 const MALFORMED = '08P01';
-/** SQLSTATE syntax_error, here for a malformed text search query or JSON path: the statement is already parsed. */
+/** SQLSTATE syntax_error, which a malformed text search query or JSON path causes after the statement was parsed. */
 const NOT_WELL_FORMED = '42601';
 
 /** Returns the error for the caller if one of the caller's values is at fault; otherwise null. */
@@ -184,9 +184,9 @@ function valueErrorOf(
   const source = parameter === null ? undefined : sources[parameter - 1];
   if (source?.kind === 'gateway') return null;
   if (source !== undefined && parameter !== null) {
-    const told = { type: source.type, sqlstate: sqlstate === MALFORMED ? '22P03' : sqlstate };
+    const details = { type: source.type, sqlstate: sqlstate === MALFORMED ? '22P03' : sqlstate };
     const number = source.kind === 'client' ? source.number : null;
-    return new ValueError(queryError('invalidLiteral', { ...told, parameter: number }), parameter - 1);
+    return new ValueError(queryError('invalidLiteral', { ...details, parameter: number }), parameter - 1);
   }
   if (sqlstate === MALFORMED) return new ValueError(queryError('evaluation', { sqlstate: '22P03' }), null);
   for (const clause of ['LIMIT', 'OFFSET'] as const) {

@@ -1,6 +1,6 @@
 import type { QueryError } from 'osl-compiler';
 
-/** Fields of an upstream error, only for the operator. `wordsOf` returns the part that may be logged. */
+/** Fields of an upstream error, only for the operator. `toLoggable` returns the part that may be logged. */
 export interface UpstreamError {
   readonly sqlstate: string;
   readonly message: string;
@@ -20,7 +20,7 @@ export interface UpstreamError {
 export type ReportUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
 
 /** Log entry about an upstream error; contains no row value. */
-export interface UpstreamWords {
+export interface LoggableError {
   readonly sqlstate: string;
   /** The start of the upstream's message that is known to contain no value; null if no part is known to be safe. */
   readonly message: string | null;
@@ -34,7 +34,7 @@ export interface UpstreamWords {
  * SQLSTATE classes whose messages start with fixed words about rights, limits, connections or the schema, before any
  * quoted name.
  */
-const BEGIN_SAFE: ReadonlySet<string> = new Set([
+const SAFE_CLASSES: ReadonlySet<string> = new Set([
   '08',
   '0A',
   '25',
@@ -51,7 +51,7 @@ const BEGIN_SAFE: ReadonlySet<string> = new Set([
 ]);
 
 /** Routines whose messages contain names but never values. Operators need them when a schema changes. */
-const OF_NAMES: ReadonlySet<string> = new Set([
+const NAMES_ONLY: ReadonlySet<string> = new Set([
   'parserOpenTable',
   'errorMissingColumn',
   'errorMissingRTE',
@@ -62,7 +62,7 @@ const OF_NAMES: ReadonlySet<string> = new Set([
 ]);
 
 /** Routines that report text written by a user, such as a RAISE in PL/pgSQL, whatever the SQLSTATE. */
-const SAYS_ANYTHING = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
+const USER_TEXT = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
 
 /** Messages of our row security functions; none contains a value. */
 export const RIGHTS_FAULTS = Object.freeze({
@@ -73,10 +73,10 @@ export const RIGHTS_FAULTS = Object.freeze({
 });
 
 /** Fixed messages, which are safe no matter what raises them. */
-const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
+const RIGHTS_MESSAGES: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
 /** Starts of messages that may contain values after the start; only the start is logged. */
-const KNOWN: readonly string[] = [
+const SAFE_STARTS: readonly string[] = [
   'array size exceeds the maximum allowed',
   'array subscript out of range',
   'bigint out of range',
@@ -149,30 +149,30 @@ const KNOWN: readonly string[] = [
   'zero raised to a negative power is undefined',
 ];
 
-/** Matches the name of a Postgres type, which may follow a start in `KNOWN`. */
+/** Matches the name of a Postgres type, which may follow a start in `SAFE_STARTS`. */
 const TYPE_AFTER =
   /^ (?:type )?(?:smallint|integer|bigint|numeric|real|double precision|boolean|timestamp with(?:out)? time zone|time with(?:out)? time zone|timestamp|time|date|interval|uuid|jsonb|json|bytea|inet|cidr|macaddr|point|xid|oid|bit|money|xml|vector|character varying)(?=[(:\s]|$)/;
 
-export function wordsOf(error: UpstreamError): UpstreamWords {
+export function toLoggable(error: UpstreamError): LoggableError {
   const { sqlstate, routine, schema, table, column, constraint, dataType } = error;
   const names = [schema, table, column, constraint, dataType].filter((name) => name !== null);
-  const anything = routine !== null && SAYS_ANYTHING.test(routine) && !OURS.has(error.message);
+  const isUserText = routine !== null && USER_TEXT.test(routine) && !RIGHTS_MESSAGES.has(error.message);
   return Object.freeze({
     sqlstate,
-    message: anything ? null : messageOf(error),
+    message: isUserText ? null : messageOf(error),
     routine,
-    about: anything || names.length === 0 ? null : names.join('.'),
+    about: isUserText || names.length === 0 ? null : names.join('.'),
   });
 }
 
 function messageOf({ sqlstate, message, routine }: UpstreamError): string | null {
-  if (OURS.has(message)) return message;
-  if (BEGIN_SAFE.has(sqlstate.slice(0, 2)))
-    return routine !== null && OF_NAMES.has(routine) ? message : beforeQuotes(message);
-  const known = KNOWN.filter(
+  if (RIGHTS_MESSAGES.has(message)) return message;
+  if (SAFE_CLASSES.has(sqlstate.slice(0, 2)))
+    return routine !== null && NAMES_ONLY.has(routine) ? message : beforeQuotes(message);
+  const matching = SAFE_STARTS.filter(
     (words) => message.startsWith(words) && !/^\w/.test(message.slice(words.length)),
   );
-  const longest = known.reduce((a, b) => (b.length > a.length ? b : a), '');
+  const longest = matching.reduce((a, b) => (b.length > a.length ? b : a), '');
   if (longest === '') return null;
   const rest = message.slice(longest.length);
   return `${longest}${TYPE_AFTER.exec(rest)?.[0] ?? ''}`;
@@ -197,7 +197,7 @@ export class UpstreamFailure extends Error {
   readonly sqlstate: string;
 
   constructor(error: UpstreamError) {
-    const { message, about } = wordsOf(error);
+    const { message, about } = toLoggable(error);
     super(`${message ?? `the database said ${error.sqlstate}`}${about === null ? '' : ` (${about})`}`);
     this.name = 'UpstreamFailure';
     this.sqlstate = error.sqlstate;

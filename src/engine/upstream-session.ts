@@ -37,7 +37,7 @@ export interface SessionJob {
    */
   largeRow(bytes: number): number | 'pass' | 'abandon';
   /** Called if the row announced by `largeRow` is skipped for lack of memory. */
-  starved(): void;
+  onMemoryShortage(): void;
   /** Receives a run of DataRow messages. Reading pauses until the promise, which must not reject, settles. */
   rows(bytes: Uint8Array, count: number): void | Promise<void>;
   /** Receives any other message except ReadyForQuery; its body is valid during the call. */
@@ -65,7 +65,7 @@ interface RowMemory {
   readonly bytes: number;
 }
 
-/** Number of bytes of each answer delivered immediately; the rest takes turns with other streams. */
+/** Number of bytes of each answer that are delivered immediately; the rest takes turns with other streams. */
 const AT_ONCE_BYTES = 2 * SLICE_BYTES;
 
 /** An upstream session, which answers jobs in order. */
@@ -83,7 +83,7 @@ export class UpstreamSession implements Stream {
   /** Memory reserved for the large row being received. */
   #lease: RowMemory | null = null;
   /** Identifies the large row that is waiting for memory; null if no row is waiting. */
-  #asking: object | null = null;
+  #waitingRow: object | null = null;
   #jobs: SessionJob[] = [];
   #chunks: Uint8Array[] = [];
   #status = 0x49;
@@ -93,7 +93,7 @@ export class UpstreamSession implements Stream {
   /** True while the session is queued in the scheduler. */
   #queued = false;
   /** True while the transport is paused. */
-  #held = false;
+  #isTransportPaused = false;
   /** Number of bytes left in the current turn. */
   #allowance = AT_ONCE_BYTES;
   #flushing = false;
@@ -103,7 +103,7 @@ export class UpstreamSession implements Stream {
   #wakeCanceller: () => void = () => undefined;
   #grace: NodeJS.Timeout | null = null;
   /** Time at which bytes were last received, or at which the first unanswered job was submitted, if that is later. */
-  #owedSince = 0;
+  #silentSince = 0;
 
   constructor(transport: Transport, memory: AnswerMemory) {
     this.#transport = transport;
@@ -126,7 +126,7 @@ export class UpstreamSession implements Stream {
 
   /** Time in ms since the upstream last sent something, while an answer is outstanding; otherwise 0. */
   get silentMs(): number {
-    return this.#jobs.length === 0 ? 0 : performance.now() - this.#owedSince;
+    return this.#jobs.length === 0 ? 0 : performance.now() - this.#silentSince;
   }
 
   /** Sends `job` now, or together with others of the same turn of the event loop. */
@@ -139,13 +139,13 @@ export class UpstreamSession implements Stream {
     try {
       job.send(this.#out, this.prepared);
     } catch (cause) {
-      // INVARIANT: a job that could not be written whole is not sent at all; what it prepared is unknown.
-      this.#out.cutTo(before);
+      // INVARIANT: a job that was not written completely is not sent; which statements it prepared is unknown.
+      this.#out.truncate(before);
       this.destroy();
       job.lost(cause);
       return;
     }
-    if (this.#jobs.push(job) === 1) this.#owedSince = performance.now();
+    if (this.#jobs.push(job) === 1) this.#silentSince = performance.now();
     if (flush === 'now') {
       this.#flush();
     } else if (!this.#flushing) {
@@ -176,24 +176,24 @@ export class UpstreamSession implements Stream {
    * Settles when the statement has ended and no request is in flight.
    */
   async #cancelUntilAnswered(): Promise<void> {
-    const late = setTimeout(() => this.destroy(), DRAIN_MS);
+    const timer = setTimeout(() => this.destroy(), DRAIN_MS);
     const job = this.#jobs[0];
     while (!this.closed && this.#jobs[0] === job) {
       await this.#transport.cancel().catch(() => undefined); // retried or abandoned below
       if (this.closed || this.#jobs[0] !== job) break;
       await new Promise<void>((resolve) => {
-        const again = setTimeout(resolve, CANCEL_AGAIN_MS);
+        const retryTimer = setTimeout(resolve, CANCEL_AGAIN_MS);
         this.#wakeCanceller = () => {
-          clearTimeout(again);
+          clearTimeout(retryTimer);
           resolve();
         };
       });
     }
-    clearTimeout(late);
+    clearTimeout(timer);
   }
 
   /** Returns null if the session can take another job; otherwise a promise that settles once no cancel is in flight. */
-  quiet(): Promise<void> | null {
+  whenFree(): Promise<void> | null {
     const cancelling = this.#cancelling;
     if (cancelling === null) return null;
     return cancelling
@@ -219,14 +219,14 @@ export class UpstreamSession implements Stream {
   slice(bytes: number): boolean {
     this.#allowance = bytes;
     this.#queued = this.#pump();
-    if (!this.#queued && !this.#paused) this.#readOn();
+    if (!this.#queued && !this.#paused) this.#resumeTransport();
     return this.#queued;
   }
 
   #receive(chunk: Uint8Array): void {
-    this.#owedSince = performance.now();
+    this.#silentSince = performance.now();
     this.#chunks.push(chunk);
-    if (this.#paused || this.#queued) this.#hold();
+    if (this.#paused || this.#queued) this.#pauseTransport();
     else this.#advance();
   }
 
@@ -235,22 +235,22 @@ export class UpstreamSession implements Stream {
     if (this.#pumping) return; // the active call continues
     if (this.#pump()) {
       this.#queued = true;
-      this.#hold();
+      this.#pauseTransport();
       rowScheduler.join(this);
     } else if (!this.#paused) {
-      this.#readOn();
+      this.#resumeTransport();
     }
   }
 
-  #hold(): void {
-    if (this.#held) return;
-    this.#held = true;
+  #pauseTransport(): void {
+    if (this.#isTransportPaused) return;
+    this.#isTransportPaused = true;
     this.#transport.pause();
   }
 
-  #readOn(): void {
-    if (!this.#held || this.closed) return;
-    this.#held = false;
+  #resumeTransport(): void {
+    if (!this.#isTransportPaused || this.closed) return;
+    this.#isTransportPaused = false;
     this.#transport.resume();
   }
 
@@ -259,11 +259,11 @@ export class UpstreamSession implements Stream {
     this.#pumping = true;
     try {
       while (!this.#paused && !this.closed) {
-        if (this.#allowance <= 0 && this.#waits()) return true;
+        if (this.#allowance <= 0 && this.#hasMore()) return true;
         if (this.#in.next(this.#allowance)) {
           this.#dispatch();
         } else if (this.#in.announced > 0) {
-          this.#admit(this.#in.announced);
+          this.#onLargeRow(this.#in.announced);
         } else {
           const chunk = this.#chunks.shift();
           if (chunk === undefined) break;
@@ -279,39 +279,39 @@ export class UpstreamSession implements Stream {
     return false;
   }
 
-  #waits(): boolean {
+  #hasMore(): boolean {
     return !this.#in.drained || this.#chunks.length > 0;
   }
 
   /** Keeps the announced large row, skips it, or waits for memory. */
-  #admit(bytes: number): void {
+  #onLargeRow(bytes: number): void {
     const job = this.#jobs[0];
     const needed = job?.largeRow(bytes) ?? 'pass';
-    this.#asking = null;
+    this.#waitingRow = null;
     if (needed === 'abandon' && bytes > ABANDON_BYTES && this.#transport.graceMs === 0) this.destroy();
-    else if (job === undefined || typeof needed === 'string' || this.#cancelling !== null) this.#in.pass();
-    else if (this.#memory.take(job.subject, needed)) this.#keep(job.subject, needed);
+    else if (job === undefined || typeof needed === 'string' || this.#cancelling !== null) this.#in.skip();
+    else if (this.#memory.take(job.subject, needed)) this.#keepRow(job.subject, needed);
     else this.#waitForMemory(job, needed);
   }
 
-  #keep(subject: FairShareParty, bytes: number): void {
+  #keepRow(subject: FairShareParty, bytes: number): void {
     this.#lease = { subject, bytes };
     this.#in.keep();
   }
 
   #waitForMemory(job: SessionJob, bytes: number): void {
-    const asking = {};
-    this.#asking = asking;
-    const decided = this.#memory.wait(job.subject, bytes).then((granted) => {
-      const isWanted = this.#asking === asking && !this.closed;
-      if (isWanted) this.#asking = null;
-      if (isWanted && granted) this.#keep(job.subject, bytes);
+    const waitingRow = {};
+    this.#waitingRow = waitingRow;
+    const decision = this.#memory.wait(job.subject, bytes).then((granted) => {
+      const isCurrent = this.#waitingRow === waitingRow && !this.closed;
+      if (isCurrent) this.#waitingRow = null;
+      if (isCurrent && granted) this.#keepRow(job.subject, bytes);
       else if (granted) this.#memory.giveBack(job.subject, bytes);
-      if (!isWanted || granted) return;
-      this.#in.pass();
-      job.starved();
+      if (!isCurrent || granted) return;
+      this.#in.skip();
+      job.onMemoryShortage();
     });
-    this.#pauseFor(decided);
+    this.#pauseFor(decision);
   }
 
   #giveBack({ subject, bytes }: RowMemory): void {
@@ -353,7 +353,7 @@ export class UpstreamSession implements Stream {
   #pauseFor(wait: Promise<void>): void {
     if (this.#cancelling !== null) return;
     this.#paused = true;
-    this.#hold();
+    this.#pauseTransport();
     const pause = ++this.#pauses;
     wait.then(() => this.#unpause(pause));
   }
@@ -395,7 +395,7 @@ export function run(session: UpstreamSession, send: (out: FrontendEncoder) => vo
       send,
       subject: null,
       largeRow: () => 'pass',
-      starved: () => undefined,
+      onMemoryShortage: () => undefined,
       rows: () => undefined,
       message: () => undefined,
       ready: resolve,
@@ -422,12 +422,12 @@ export class PreparedStatements {
 
   /** Finds the statement for `sql` and marks it as most recently used. */
   find(sql: string): PreparedUpstream | undefined {
-    const found = this.#bySql.get(sql);
-    if (found !== undefined && this.#bySql.size > this.#limit / 2) {
+    const statement = this.#bySql.get(sql);
+    if (statement !== undefined && this.#bySql.size > this.#limit / 2) {
       this.#bySql.delete(sql);
-      this.#bySql.set(sql, found);
+      this.#bySql.set(sql, statement);
     }
-    return found;
+    return statement;
   }
 
   /** Appends Parse and Describe for `sql`, preceded by Close if a statement is evicted. */

@@ -48,7 +48,7 @@ class DatabaseEpochs implements DataEpochs {
     this.#log = log;
   }
 
-  async of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null> {
+  async epochOf(rules: ReadonlyMap<string, CacheRule>): Promise<string | null> {
     const told = await Promise.all([...rules].map(([entity, rule]) => this.#epochOf(entity, rule)));
     return told.some((t) => t === null) ? null : told.join(' ');
   }

@@ -16,8 +16,8 @@ import {
   SpoolRoom,
   type StandbyChange,
   type StandbyConfigs,
+  toLoggable,
   withoutLogin,
-  wordsOf,
 } from '../engine/index.js';
 import {
   type Connector,
@@ -84,7 +84,7 @@ function watchNodes(
   everyMs: number,
 ): () => void {
   return repeat(everyMs, async (isStopped) => {
-    const changes = await nodes.look();
+    const changes = await nodes.probeAll();
     if (isStopped()) return;
     for (const { server, cause } of changes)
       if (cause === null) log.warn('a server behind the database answers again', { connector, server });
@@ -214,7 +214,7 @@ async function openConnector(
     onUpstreamError: (error, tables) =>
       log.warn('upstream error', {
         connector: name,
-        ...wordsOf(error),
+        ...toLoggable(error),
         ...(tables.length > 0 && { tables }),
       }),
     onReach: (change) => logReachability(connector, config, reached, change, log),

@@ -3,7 +3,7 @@ import { queryError, ready } from 'osl-compiler';
 import { createLeasedLimiter, DEFAULT_LIMITS, type RateLimits, type Revocation } from '../../policy/index.js';
 import { TableAttributes } from '../ask/data/table-attributes.js';
 import type { ApprovalRegistry } from '../ask/request/approval-requests.js';
-import type { RequestMeans } from '../ask/request/parts.js';
+import type { RequestControls } from '../ask/request/parts.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import { Shadows } from '../ask/shadow/shadows.js';
 import { startAsk } from '../ask/start.js';
@@ -170,7 +170,7 @@ export interface OpenService extends ModelChanges {
   /** The databases with their system engines, for tools only; surfaces get `service`. */
   readonly databases: ReadonlyMap<string, OpenedEngine>;
   /** The unsealed content of `service.means`, for tools only. */
-  readonly means: RequestMeans;
+  readonly means: RequestControls;
   record(action: string, detail: object): Promise<void>;
   readonly keys: TenantKeys;
   /** Reason why the service started without a policy; null if it has one. */
@@ -280,7 +280,7 @@ async function openedIn(
   const { observing } = closing.add(openObserving(settings, log));
   const drafting = closing.add(createDrafting({ log }));
   const { epochs } = closing.add(databaseEpochs(() => model().manifest.connectors, reads, log));
-  const { asking } = closing.add(
+  const { services: asking } = closing.add(
     await startAsk(
       {
         tenant,
@@ -289,7 +289,7 @@ async function openedIn(
         revoked,
         approvals: approvalRequests.approvals,
         memory,
-        masking: keys.masking,
+        maskSecret: keys.masking,
         marksDir: seat.marksDir,
         follow: (follower) => serving.follow(follower),
       },
@@ -317,7 +317,7 @@ async function openedIn(
   });
 
   let drained = false;
-  const means: RequestMeans = Object.freeze({
+  const means: RequestControls = Object.freeze({
     recording: { tenant, audit, lineage, log, observing },
     limiter,
   });
@@ -336,7 +336,7 @@ async function openedIn(
     model,
     ...asking,
     audit: Object.freeze({ stats: () => audit.stats() }),
-    means: new SealedValue(means),
+    controls: new SealedValue(means),
     lineage,
     reading,
     observing,
@@ -344,14 +344,14 @@ async function openedIn(
     revoked,
     approvals: approvalRequests.approvals,
     approvalRequests,
-    approvalPlace: approvalPlaceOf(settings),
+    approvalUrl: approvalPlaceOf(settings),
     verifier: trust.verifier,
     exchange: trust.exchange,
     resources: trust.resources,
     logins: trust.logins,
     sharedDashboards: dashboards.all,
     firstUse: seat.firstUse,
-    glasses: openBreakGlass(join(dataDir, 'break-glass'), settings.alarms.url, log),
+    breakGlassRegistry: openBreakGlass(join(dataDir, 'break-glass'), settings.alarms.url, log),
     owner: ownerOf(settings.owner, log),
     engines,
     runners: new SealedValue(runners),

@@ -62,7 +62,7 @@ export function singleProcessFiles(dataDir: string): ProcessFiles {
     keeps: true,
     limiter: (limits: RateLimits) => createLimiter({ limits }),
     exchangeKey: async () => newExchangeKey(),
-    firstUse: (token: string, issuedAt: number, endsAt: number) => used.first(token, issuedAt, endsAt),
+    firstUse: (token: string, issuedAt: number, endsAt: number) => used.markUsed(token, issuedAt, endsAt),
     control: null,
     activation: () => null,
     heard: () => true,

@@ -3,7 +3,7 @@ import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { PublishingParts } from '../ask/authoring/publish.js';
 import type { SubscriptionParts } from '../ask/data/subscription.js';
 import type { DashboardParts } from '../ask/request/calls-without-data.js';
-import type { RequestMeans } from '../ask/request/parts.js';
+import type { RequestControls } from '../ask/request/parts.js';
 import type { Probes, RefusalThrottle } from '../ask/request/probes.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import type { TokenExchange } from '../ask/request/token-exchange.js';
@@ -54,8 +54,8 @@ export interface Service
 }
 
 /** Returns the `means` of a service with another rate limiter, for policy tests. */
-export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 'means'> {
-  return { means: new SealedValue({ ...means, limiter }) };
+export function limitedBy(means: RequestControls, limiter: Limiter): Pick<Service, 'controls'> {
+  return { controls: new SealedValue({ ...means, limiter }) };
 }
 
 /** Returns the audit log reader, and a function for the freshness of indexes, rollups and the published version. */

@@ -92,9 +92,9 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
       answerBytes: read('OSL_RESULT_CACHE_ANSWER_KIB'),
     },
     subscriptions: {
-      all: read('OSL_SUBSCRIPTIONS'),
-      ofSubject: read('OSL_SUBJECT_SUBSCRIPTIONS'),
-      leastMs: read('OSL_SUBSCRIPTION_INTERVAL_SECONDS'),
+      total: read('OSL_SUBSCRIPTIONS'),
+      perSubject: read('OSL_SUBJECT_SUBSCRIPTIONS'),
+      minIntervalMs: read('OSL_SUBSCRIPTION_INTERVAL_SECONDS'),
     },
     caps: {
       rows: read('OSL_MAX_ROWS'),

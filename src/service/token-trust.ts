@@ -117,7 +117,7 @@ export async function startTrust(
   return Object.freeze({
     verifier,
     exchange: {
-      work: (request: ExchangeRequest, rules: PolicySnapshot) => exchange(request, rules, parties),
+      exchange: (request: ExchangeRequest, rules: PolicySnapshot) => exchange(request, rules, parties),
     },
     issuers: () => issuers,
     reached: () => (issuers.reached === 'none' && hasKeys ? 'some' : issuers.reached),

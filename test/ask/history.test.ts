@@ -37,7 +37,7 @@ function process() {
     wireSessions: () => state.sessions,
   });
   const ask = (us: number, outcome: 'ok' | 'error' | 'cancelled' = 'ok'): void => {
-    const meter = observing.meters.of({
+    const meter = observing.meters.meterFor({
       surface: 'rest',
       form: 'structured',
       decision: 'allow',
@@ -49,7 +49,9 @@ function process() {
     meter.count(outcome);
   };
   const refuse = (): void =>
-    observing.meters.of({ surface: 'wire', form: 'other', decision: 'deny', connector: null }).count('none');
+    observing.meters
+      .meterFor({ surface: 'wire', form: 'other', decision: 'deny', connector: null })
+      .count('none');
   return { observing, state, history, ask, refuse };
 }
 
@@ -180,7 +182,7 @@ t.test('connectors beyond the bound share a line, so that memory is bounded', (t
     const labels = { surface: 'rest', form: 'structured', decision: 'allow', connector: `c${i}` } as const;
     const times = new StageTimes();
     times.set('total', 900);
-    observing.meters.of(labels).add(times);
+    observing.meters.meterFor(labels).add(times);
   }
   history.sample(START);
   const view = historyView([history.read('hour')], 'hour', 'connector', START + 10_000);
@@ -195,13 +197,13 @@ t.test('the five slowest of a minute are kept, and of an old minute one', (t) =>
   const { observing } = process();
   const { slowest } = observing;
   const add = (us: number, now: number): void => slowest.add({ ...STATEMENT, request_id: `r${us}` }, us, now);
-  t.notOk(observing.wants(1e12), 'nothing is kept before sampling begins');
+  t.notOk(observing.needsReport(1e12), 'nothing is kept before sampling begins');
   add(1, START);
   t.strictSame(slowest.between(START, START + 60_000), []);
-  slowest.turn(START);
+  slowest.startMinute(START);
   for (const us of [3_000, 9_000, 1_000, 5_000, 7_000]) add(us, START + 100);
-  t.notOk(observing.wants(999), 'faster than the fifth');
-  t.ok(observing.wants(1_000));
+  t.notOk(observing.needsReport(999), 'faster than the fifth');
+  t.ok(observing.needsReport(1_000));
   for (const us of [500, 6_000]) add(us, START + 200);
   const took = (from: number, until: number) =>
     slowest.between(from, until).map(({ duration_ms }: SlowStatement) => duration_ms);
@@ -212,14 +214,14 @@ t.test('the five slowest of a minute are kept, and of an old minute one', (t) =>
     shape: 'select ?',
     at: new Date(START + 100).toISOString(),
   });
-  slowest.turn(START + 60_000);
-  t.ok(observing.wants(1), 'each minute begins anew');
+  slowest.startMinute(START + 60_000);
+  t.ok(observing.needsReport(1), 'each minute begins anew');
   add(100, START + 61_000);
   t.strictSame(took(START, START + 120_000), [9, 7, 6, 5, 3, 0.1]);
   t.strictSame(took(START + 60_000, START + 120_000), [0.1]);
-  slowest.turn(START + 3_600_000);
+  slowest.startMinute(START + 3_600_000);
   t.strictSame(took(START, START + 120_000), [9, 0.1], 'an hour later');
-  slowest.turn(START + 86_400_000);
+  slowest.startMinute(START + 86_400_000);
   t.strictSame(took(START, START + 120_000), [0.1], 'a day later');
   t.end();
 });

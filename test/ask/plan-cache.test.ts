@@ -46,7 +46,7 @@ t.test('the weight of kept plans is what V8 holds of them', async (t) => {
         const text = question(n);
         const shaped = shapeOf(text);
         const compiled = compileTemplate(text, shaped, CATALOG, access);
-        cache.keep('rights', text, shaped, compiled);
+        cache.add('rights', text, shaped, compiled);
         emit(compiled.plan);
         rowShapeOf(compiled.plan);
       }
@@ -71,7 +71,7 @@ t.test(
     const caller = (tenant: string, ...chain: string[]) => ({
       model,
       identity: { tenant, chain },
-      access: { signature: 's', claimed: '' },
+      access: { signature: 's', attributesKey: '' },
       purpose: null,
       circumstances: { emergency: null, approved: NOTHING_APPROVED },
     });
@@ -79,7 +79,7 @@ t.test(
       const route: unknown = Object.create(Route.prototype, {
         permit: { value: { caller: caller('t', 'user:ann') } },
       });
-      return Route.prototype.isOf.call(route as Route, other as Parameters<Route['isOf']>[0]); // as far as it looks
+      return Route.prototype.isFor.call(route as Route, other as Parameters<Route['isFor']>[0]); // as far as it looks
     };
     t.equal(isOf(caller('t', 'user:ann')), true);
     t.equal(isOf(caller('t', 'user:bob')), false, 'another person of the same roles');

@@ -67,12 +67,12 @@ const crash = (): never => {
 const CASES: Readonly<Record<string, Case>> = {
   'what is decided is answered': { hears: 'decided, answered', log: ['probe allow', 'probe ok, 0 rows'] },
   'the outcome says what the answer counts': {
-    request: { counts: () => ({ rows: 7, truncated: true }) },
+    request: { countRows: () => ({ rows: 7, truncated: true }) },
     hears: 'decided, answered',
     log: ['probe allow', 'probe truncated, 7 rows'],
   },
   'who is not permitted is refused before anything is decided': {
-    request: { permits: refusal, decide: crash },
+    request: { requireAllowed: refusal, decide: crash },
     hears: 'E2102',
     log: ['probe deny E2102'],
   },
@@ -134,13 +134,13 @@ async function startParts(t: Test, model = served) {
     tenant,
     model: () => model,
     verifier: {
-      known: () => null,
+      cached: () => null,
       verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })),
     },
     revoked: { has: () => false, follow: () => () => undefined },
     approvals: new Approvals(),
     tableAttributes: { needs: () => false, complete: async (caller) => caller },
-    means: new SealedValue({
+    controls: new SealedValue({
       recording: { tenant, audit, lineage: null, log, observing },
       limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),
     }),
@@ -208,12 +208,15 @@ test('nothing is answered before the decision is on record, and nothing at all w
       await recorded;
       return 'told';
     };
-    t.equal(await respond(parts, callOf(), requestOf({ answer, overlaps })).catch(heard), 'E5030');
+    t.equal(
+      await respond(parts, callOf(), requestOf({ answer, mayStartEarly: overlaps })).catch(heard),
+      'E5030',
+    );
     t.equal(begun, overlaps, 'it has begun only where its answer waits for the record by itself');
   }
   const overlaps = true;
   t.equal(
-    await respond(parts, callOf(), requestOf({ overlaps })).catch(heard),
+    await respond(parts, callOf(), requestOf({ mayStartEarly: overlaps })).catch(heard),
     'E5030',
     'even where it forgets to',
   );
@@ -237,18 +240,21 @@ test('a request that was considered goes on, or is settled, or is another one', 
   const changing = { ...parts, model: () => model };
   const call = callOf();
   const considered = await authorize(changing, call, requestOf());
-  t.equal(considered.isOf(call), true);
-  t.equal(considered.isOf(callOf()), false, 'another request');
-  t.equal(considered.isOf({ ...call, credentials: { kind: 'session', identity: mintIdentity(ANN) } }), false);
+  t.equal(considered.isContinuedBy(call), true);
+  t.equal(considered.isContinuedBy(callOf()), false, 'another request');
+  t.equal(
+    considered.isContinuedBy({ ...call, credentials: { kind: 'session', identity: mintIdentity(ANN) } }),
+    false,
+  );
   model = served.underPolicy(compileSnapshot(document, manifest.catalog, tenant));
-  t.equal(considered.isOf(call), false, 'another policy');
+  t.equal(considered.isContinuedBy(call), false, 'another policy');
   await considered.suspend().finish();
   t.strictSame(await recorded(call), ['probe allow', 'probe ok, 0 rows']);
 });
 
 test('an identity that nobody verified is refused, whatever it is cast to', async (t) => {
   const { parts } = await startParts(t, served);
-  const nobody = { knows: () => undefined, says: () => undefined };
+  const nobody = { setIdentity: () => undefined, setDetail: () => undefined };
   const made = Identity as unknown as new (claims: IdentityClaims, key: symbol) => Identity;
   const own = { ...ANN, subject: 'user:bob', chain: ['user:bob'] };
   t.equal(callerAs(parts, ANN, nobody, callOf()).identity, ANN);

@@ -48,22 +48,22 @@ test('memory of an answer is given back once, though giving it back serves someb
   };
   await t.test('a caller who overtakes frees two answers', async (t) => {
     const { memory, cache } = full();
-    cache.keep('first', answerOf(1_000));
-    cache.keep('second', answerOf(500));
+    cache.store('first', answerOf(1_000));
+    cache.store('second', answerOf(500));
     t.notOk(memory.take('user:cy', 1_500));
     t.equal(memory.stats().held, 9_000 + cache.stats().bytes);
     t.ok(memory.take('user:cy', 900));
   });
   await t.test('two equal queries end one after the other', async (t) => {
     const { memory, cache } = full();
-    cache.keep('same', answerOf(1_000));
-    cache.keep('same', answerOf(1_000));
+    cache.store('same', answerOf(1_000));
+    cache.store('same', answerOf(1_000));
     t.equal(memory.stats().held, 9_000 + cache.stats().bytes);
   });
   await t.test('an answer of an earlier epoch is dropped', async (t) => {
     const { memory, cache } = full();
-    cache.keep('old', answerOf(1_000));
-    cache.keep('other', answerOf(500));
+    cache.store('old', answerOf(1_000));
+    cache.store('other', answerOf(500));
     t.equal(cache.find('old', 'two', DAY * 1_000), null);
     t.equal(memory.stats().held, 9_000 + cache.stats().bytes);
   });

@@ -40,7 +40,7 @@ function goesOn(caller: Identity, before = denying('ssn'), after = denying('ssn'
   const circumstances = NO_CIRCUMSTANCES;
   const asker = { identity: caller, model, ...model, circumstances } as unknown as Caller; // as much of one as is looked at
   const { signal, end } = running.begin(asker, PLAN, null, asker.model);
-  running.changed(next as unknown as Caller['model']);
+  running.onModelChange(next as unknown as Caller['model']);
   end();
   return !signal.aborted;
 }
@@ -77,9 +77,13 @@ test('the query of a grant that was approved stops once the approval has ended',
   const running = new RunningQueries(new RevokedTokens(), approvals);
   const manifest = { catalog: CATALOG };
   const model = { manifest, snapshot };
-  const circumstances = { ...NO_CIRCUMSTANCES, now: Date.now(), approved: approvals.of(ann, null, null) };
+  const circumstances = {
+    ...NO_CIRCUMSTANCES,
+    now: Date.now(),
+    approved: approvals.inForce(ann, null, null),
+  };
   const access = effectiveAccess(ann, snapshot, CATALOG, circumstances);
-  t.equal(access.open.length, 1);
+  t.equal(access.metConditions.length, 1);
   const caller = { identity: ann, ...model, model, access, circumstances, purpose: null, task: null };
   const asker = caller as unknown as Caller; // as much of one as is looked at
   const { signal } = running.begin(asker, PLAN, null, asker.model);

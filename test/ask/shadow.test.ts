@@ -123,14 +123,14 @@ test('more new statements at once than may wait are counted, and none is lost', 
   const { caller } = await seenQuestion();
   const refusal = queryError('denied', { object: 'x' });
   for (let n = 0; n < 1_300; n++)
-    policy.decided(
+    policy.onDecision(
       caller,
       { body: { kind: 'osql', text: `select ${'x'.repeat(n % 50)} ${n}` }, parameterOids: [] },
       refusal,
     );
   t.match(policy.figures(), { questions: 1_300, waiting: 1_000, not_compared: { queue_full: 300 } });
   const text = `select '${'x'.repeat(5_000_000)}'`;
-  policy.decided(caller, { body: { kind: 'osql', text }, parameterOids: [] }, refusal);
+  policy.onDecision(caller, { body: { kind: 'osql', text }, parameterOids: [] }, refusal);
   t.equal(policy.figures().not_compared.queue_full, 301, 'a very long text neither');
 });
 
@@ -142,7 +142,7 @@ test('a pause follows each comparison, also if the next question comes after it'
   const refusal = queryError('denied', { object: 'x' });
   const compared = async (text: string): Promise<number> => {
     const began = performance.now();
-    policy.decided(caller, { body: { kind: 'osql', text }, parameterOids: [] }, refusal);
+    policy.onDecision(caller, { body: { kind: 'osql', text }, parameterOids: [] }, refusal);
     while (policy.figures().waiting > 0) await sleep(1);
     return performance.now() - began;
   };
@@ -184,11 +184,11 @@ function manifest() {
 
 /** The caller and outcome of a real question. */
 async function seenQuestion() {
-  const seen: { readonly caller: Parameters<ShadowWatch['decided']>[0] }[] = [];
+  const seen: { readonly caller: Parameters<ShadowWatch['onDecision']>[0] }[] = [];
   const before = shadow.running;
   const watch: ShadowWatch = {
-    decided: (caller) => void seen.push({ caller }),
-    routed: () => undefined,
+    onDecision: (caller) => void seen.push({ caller }),
+    onFastPath: () => undefined,
   };
   Object.assign(shadow, { running: watch });
   await ask('user:us', 'select name from osl.entities.customer where id = 4');

@@ -13,7 +13,7 @@ import { startTestService } from '../support/service.js';
 
 function shapeOfText(text: string): TextShape | null {
   const shaped = shapeOf(text);
-  return shaped === null ? null : TextShape.of(Buffer.from(text), shaped);
+  return shaped === null ? null : TextShape.create(Buffer.from(text), shaped);
 }
 
 /** Returns the values that `shape` reads from the literals of `text`; null if it is not text of the shape. */
@@ -57,7 +57,7 @@ t.test('a text whose literals two scans read differently has no shape', async (t
   if (shaped === null) throw new Error('no shape');
   const { literals } = shaped;
   const read = (change: (literal: (typeof literals)[number]) => object): TextShape | null =>
-    TextShape.of(Buffer.from(text), {
+    TextShape.create(Buffer.from(text), {
       ...shaped,
       literals: literals.map((literal) => ({ ...literal, ...change(literal) })),
     });
@@ -75,7 +75,7 @@ t.test('a text whose literals two scans read differently has no shape', async (t
     null,
     'another place',
   );
-  t.equal(TextShape.of(Buffer.from(text), { ...shaped, literals: literals.slice(1) }), null, 'fewer');
+  t.equal(TextShape.create(Buffer.from(text), { ...shaped, literals: literals.slice(1) }), null, 'fewer');
 });
 
 t.test('a text with other literals of the same classes is of the shape where shapeOf says so', async (t) => {

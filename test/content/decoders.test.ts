@@ -26,7 +26,7 @@ const by = (over: Partial<DecoderCaller> = {}): DecoderCaller => ({
   subject: 'user:ann',
   until: Number.POSITIVE_INFINITY,
   signal: null,
-  spend: () => undefined,
+  onUsage: () => undefined,
   ...over,
 });
 
@@ -323,12 +323,12 @@ test('decoder operators over a chat endpoint', async (t) => {
     const model = new ChatModel({ ...endpoint, concurrency: 2 }, UNBOUND);
     const spent: unknown[] = [];
     const until = performance.now() + 3_000;
-    const spend = (one: unknown): void => void spent.push(one);
-    const { values, errors } = await decode('SUMMARIZE', many, {}, model, by({ until, spend }));
+    const onUsage = (usage: unknown): void => void spent.push(usage);
+    const { values, errors } = await decode('SUMMARIZE', many, {}, model, by({ until, onUsage }));
     t.equal(values.filter((v) => v === 'in time').length, 2);
     t.strictSame(new Set(errors.map((e) => e.fault)), new Set(['late']));
     t.equal(errors.length, 4);
-    t.match(spent, [{ passages: 4, requests: 4, known: 0 }], 'two answered, two on the way');
+    t.match(spent, [{ passages: 4, requests: 4, cached: 0 }], 'two answered, two on the way');
   });
 
   await t.test('places are those of the model, not of a question, and callers take turns', async (t) => {
@@ -358,18 +358,18 @@ test('decoder operators over a chat endpoint', async (t) => {
 
   await t.test('the same passage, question and model are not asked twice', async (t) => {
     const model = new ChatModel(endpoint, { cacheBytes: 100_000, budget: null });
-    let known = 0;
-    const spend: DecoderCaller['spend'] = (spent) => {
-      known += spent.known;
+    let cached = 0;
+    const onUsage: DecoderCaller['onUsage'] = (usage) => {
+      cached += usage.cached;
     };
     const ask = (values: ArgumentValues, passages = PASSAGES) =>
-      decode('SUMMARIZE', passages, values, model, by({ spend }));
+      decode('SUMMARIZE', passages, values, model, by({ onUsage }));
     server.asked.length = 0;
     server.answer = (_, r) => chat(r, { summary: 'x' });
     await ask({});
     t.match(await ask({}), { values: ['x', 'x'], errors: [] });
     t.equal(server.asked.length, 2);
-    t.equal(known, 2);
+    t.equal(cached, 2);
     await ask({ max_words: 5 });
     t.equal(server.asked.length, 4, 'another question');
     await ask({}, [{ chunkId: 'd#0', text: 'Version 2.2 was released.', start: 0 }]);

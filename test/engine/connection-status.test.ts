@@ -41,13 +41,13 @@ t.test('each failure doubles the pause, up to two seconds, and a success ends it
   const rests: number[] = [];
   for (let n = 0; n < 8; n++) {
     await t.rejects(status.attempt(failing('ECONNREFUSED')));
-    rests.push(Math.round(status.restMs));
+    rests.push(Math.round(status.pauseMs));
   }
   t.same(rests, [50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
   t.same(heard, ['ECONNREFUSED'], 'reported once');
   performance.now = () => moment + 1;
   await status.attempt(async () => undefined);
-  t.equal(status.restMs, 0);
+  t.equal(status.pauseMs, 0);
   t.same(heard, ['ECONNREFUSED', 'mended']);
 });
 

@@ -259,7 +259,7 @@ function running(wait: () => void | Promise<void> = () => undefined) {
     send: (out) => out.sync(),
     subject: null,
     largeRow: () => 'pass' as const,
-    starved: () => undefined,
+    onMemoryShortage: () => undefined,
     rows: (bytes) => {
       passed.bytes += bytes.length;
       const end = performance.now() + 1; // what encoding costs, more or less

@@ -96,7 +96,7 @@ export async function ask(fixture: Fixture, sql: string, given: Ask): Promise<An
   const chunks: Buffer[] = [];
   const { values = [], parameterOids = [], oids, write, planMode = 'auto', ...options } = given;
   const result = await fixture.runner.runStatement(
-    { sql, asks: 'rows', planMode, parameterOids, columnOids: oids },
+    { sql, output: 'rows', planMode, parameterOids, columnOids: oids },
     values,
     {
       subject: null,

@@ -141,7 +141,7 @@ t.test('a job that cannot be sent ends alone, and nothing of it is sent', async 
     send,
     subject: null,
     largeRow: () => 'pass' as const,
-    starved: () => undefined,
+    onMemoryShortage: () => undefined,
     rows: () => undefined,
     message: () => undefined,
     ready: () => undefined,

@@ -60,7 +60,7 @@ test('positions of another history say nothing', (t) => {
     history.add(20, position, origin);
     t.equal(history.asOf(position), 20, name);
     t.equal(history.asOf(position - 1n), null, 'the positions before it are forgotten');
-    t.equal(history.isOf(HERE), origin === HERE);
+    t.equal(history.matches(HERE), origin === HERE);
   }
   t.end();
 });
@@ -74,12 +74,12 @@ const [A, B, PRIMARY] = [serverNamed('A'), serverNamed('B'), serverNamed(null)];
 test('a session needs of another standby what it may have seen on one', (t) => {
   const reads = new SessionReads();
   t.equal(reads.notBeforeOn(A), Number.NEGATIVE_INFINITY);
-  reads.chose(A, 100);
+  reads.onChosen(A, 100);
   const began = performance.now();
-  reads.ended(A);
+  reads.onEnded(A);
   t.equal(reads.notBeforeOn(A), 100, 'the same one does not go back');
   t.ok(reads.notBeforeOn(B) >= began, 'it may have shown all that was committed until the answer ended');
-  reads.ended(PRIMARY);
+  reads.onEnded(PRIMARY);
   t.equal(
     reads.notBeforeOn(A),
     100,
@@ -96,11 +96,11 @@ test('the steps of a request stay on one standby, or after it on the primary', (
   const steps = new StepReads(session);
   steps.requireCommitted(50);
   t.equal(steps.notBeforeOn(A), 50);
-  steps.chose(A, 60);
+  steps.onChosen(A, 60);
   t.equal(steps.notBeforeOn(A), 60);
   t.equal(steps.notBeforeOn(B), Number.POSITIVE_INFINITY);
-  steps.ended(A);
-  steps.ended(PRIMARY);
+  steps.onEnded(A);
+  steps.onEnded(PRIMARY);
   for (const standby of [A, B])
     t.equal(steps.notBeforeOn(standby), Number.POSITIVE_INFINITY, 'after a step on the primary');
   t.equal(session.notBeforeOn(A), 60, 'the session goes on with what the request has read');

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { executionError, parseErrorResponse, StatementFault } from '../../src/engine/upstream-error.js';
-import { RIGHTS_FAULTS, UpstreamFailure, wordsOf } from '../../src/engine/upstream-report.js';
+import { RIGHTS_FAULTS, toLoggable, UpstreamFailure } from '../../src/engine/upstream-report.js';
 
 const SOURCES = [
   { kind: 'literal', type: 'int4' },
@@ -219,7 +219,7 @@ t.test(
         detail: SECRET,
         hint: SECRET,
       };
-      const words = wordsOf(error);
+      const words = toLoggable(error);
       t.equal(words.message, shown, message);
       t.notMatch(JSON.stringify(words), /geheim|4711/);
       t.notMatch(new UpstreamFailure(error).message, /geheim|4711/);
@@ -232,6 +232,6 @@ t.test(
       dataType: null,
     };
     const error = { ...parseErrorResponse(Buffer.from('C23505\0R_bt_check_unique\0')), ...names };
-    t.equal(wordsOf(error).about, 'shop.person.person_email');
+    t.equal(toLoggable(error).about, 'shop.person.person_email');
   },
 );

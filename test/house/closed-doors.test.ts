@@ -87,11 +87,11 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     words: "Property 'open' does not exist on type 'typeof SealedValue'",
     line: 'seen.push(SealedValue.open(service.runners));',
   },
-  'a forged seal around other means': {
+  'a forged seal around other controls': {
     in: 'src/surfaces/rest',
     error: 2741,
     words: "is missing in type '{}' but required in type 'SealedValue",
-    line: "const means: RestParts['means'] = {}; seen.push(means);",
+    line: "const controls: RestParts['controls'] = {}; seen.push(controls);",
   },
   'a cast of the engines to those of service start': {
     in: 'src/surfaces/rest',
@@ -204,7 +204,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   'a request under a permit, begun by a surface': {
     in: 'src/surfaces/pg',
     error: 2739,
-    words: "missing the following properties from type 'RequestMeans'",
+    words: "missing the following properties from type 'RequestControls'",
     line: 'seen.push(new PermittedRequest(service, () => undefined));',
   },
   'a permit as an object literal': {
@@ -223,7 +223,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     in: 'src/surfaces/rest',
     error: 2339,
     words: "Property 'limiter' does not exist",
-    line: 'seen.push(service.means.limiter.configure({ query: 1e9 }));',
+    line: 'seen.push(service.controls.limiter.configure({ query: 1e9 }));',
   },
   'an identity as an object literal': {
     in: 'src/surfaces/pg',

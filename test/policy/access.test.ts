@@ -271,7 +271,7 @@ t.test('of the attributes that were read from entities, only the last ones are k
   t.equal(of('red'), first);
   t.strictSame(of('blue').attributeValues(0, 'team'), ['blue']);
   t.not(of('red'), first);
-  t.equal(effectiveAccess(who, SNAPSHOT, CATALOG).read, null);
+  t.equal(effectiveAccess(who, SNAPSHOT, CATALOG).readAttributes, null);
 });
 
 t.test('another tenant, another catalog', async (t) => {

@@ -116,7 +116,7 @@ t.test('an approval counts for its time, and for exactly the grant that was appr
     const { chain } = ADA;
     const whole = { id: 'a', chain, grants: [hashOf(terms)], task: null, purpose: null };
     approvals.replace([{ ...whole, startsAt: HERE.now, endsAt: HERE.now + 60_000, ...over }]);
-    return approvals.of(ADA, 'care', 'july', HERE.now);
+    return approvals.inForce(ADA, 'care', 'july', HERE.now);
   };
   const { now } = HERE;
   t.notOk(counts(terms));
@@ -169,8 +169,8 @@ t.test('rights are kept no longer than they hold, and have a signature of their 
   const after = effectiveAccess(ADA, snapshot, CATALOG, { ...HERE, now: end });
   t.not(before.signature, after.signature);
   t.equal(effectiveAccess(ADA, snapshot, CATALOG, HERE), before, 'the same moment, the same object');
-  t.strictSame(sessionRights(ADA, snapshot, after.open, null).roles, ['r']);
-  const [, conditional = ''] = sessionRights(ADA, snapshot, before.open, null).roles;
+  t.strictSame(sessionRights(ADA, snapshot, after.metConditions, null).roles, ['r']);
+  const [, conditional = ''] = sessionRights(ADA, snapshot, before.metConditions, null).roles;
   t.match(conditional, /^r\?[0-9a-f]{16}$/, 'row security is told of what holds');
 });
 

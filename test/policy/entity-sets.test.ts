@@ -10,7 +10,9 @@ t.test('sets are added to together or not at all, and a window ends', async (t) 
   const clock = { ms: 0 };
   const book = new EntitySetBook(() => clock.ms);
   const add = (...sets: readonly (readonly [key: string, most: number, members: string])[]) =>
-    book.add(sets.map(([key, most, members]) => ({ key, windowMs: DAY, most, members: [...members] })));
+    book.add(
+      sets.map(([key, most, members]) => ({ key, windowMs: DAY, maxSize: most, members: [...members] })),
+    );
   t.same(add(['a', 3, 'xy'], ['b', 2, 'x']), {
     refused: null,
     counts: [
@@ -33,7 +35,7 @@ t.test('there is room for so many members, and ended windows make room', async (
   const one = (key: string, members: string): SetAddition => ({
     key,
     windowMs: DAY,
-    most: 9,
+    maxSize: 9,
     members: [...members],
   });
   book.add([one('a', 'xyz')]);
@@ -55,7 +57,12 @@ t.test('no set has more members than its maximum, or fewer than it was given', a
         const next = names.map((name) => new Set([...model[name], ...(batch[name] ?? [])]));
         const fits = names.every((name, i) => (next[i]?.size ?? 0) <= most[name]);
         const result = book.add(
-          names.map((name) => ({ key: name, windowMs: DAY, most: most[name], members: batch[name] ?? [] })),
+          names.map((name) => ({
+            key: name,
+            windowMs: DAY,
+            maxSize: most[name],
+            members: batch[name] ?? [],
+          })),
         );
         if ((result.refused === null) !== fits) throw new Error(JSON.stringify(batch));
         for (const [i, name] of names.entries()) {

@@ -56,22 +56,22 @@ test('guesses are counted by account and address', async (t) => {
   for (const [name, steps] of Object.entries(CASES)) {
     const guesses = createPasswordGuesses(options);
     for (const [i, [what, account, address, opens]] of steps.entries()) {
-      if (what === 'wrong') guesses.wrong(account, address);
-      else t.equal(guesses.right(account, address), opens, `${name}: step ${i + 1}`);
+      if (what === 'wrong') guesses.countWrong(account, address);
+      else t.equal(guesses.acceptsRight(account, address), opens, `${name}: step ${i + 1}`);
     }
   }
 });
 
 test('guesses that come at once are counted before any answer', async (t) => {
   const guesses = createPasswordGuesses({ perAddress: 2 });
-  for (let i = 0; i < 50; i++) guesses.wrong('a', '10.0.0.1');
-  t.equal(guesses.right('a', '10.0.0.1'), false);
+  for (let i = 0; i < 50; i++) guesses.countWrong('a', '10.0.0.1');
+  t.equal(guesses.acceptsRight('a', '10.0.0.1'), false);
 });
 
 test('a flood of addresses shares one count, which those that logged in before do not', async (t) => {
   const guesses = createPasswordGuesses({ perAddress: 2, perAccount: 1_000_000, maxCounted: 3 });
-  t.equal(guesses.right('a', '10.1.0.1'), true);
-  for (let i = 0; i < 1_000; i++) guesses.wrong('a', `10.0.${i >> 8}.${i & 255}`);
-  t.equal(guesses.right('a', '10.2.0.1'), false, 'a stranger waits');
-  t.equal(guesses.right('a', '10.1.0.1'), true, 'who is known does not');
+  t.equal(guesses.acceptsRight('a', '10.1.0.1'), true);
+  for (let i = 0; i < 1_000; i++) guesses.countWrong('a', `10.0.${i >> 8}.${i & 255}`);
+  t.equal(guesses.acceptsRight('a', '10.2.0.1'), false, 'a stranger waits');
+  t.equal(guesses.acceptsRight('a', '10.1.0.1'), true, 'who is known does not');
 });

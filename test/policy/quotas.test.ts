@@ -15,7 +15,7 @@ function quota(unit: Quota['unit'], most: number, windowMs = MINUTE): Quota {
   return {
     key: `${unit} ${windowMs}`,
     unit,
-    most,
+    limit: most,
     windowMs,
     label: unit,
     lacksTask: false,
@@ -28,7 +28,7 @@ t.test('who counts against what', async (t) => {
     name: 'limits.subject[0]',
     bucket: 'query',
     unit: 'rows',
-    most: 10,
+    limit: 10,
     per: 'minute',
     windowMs: MINUTE,
     role: null,
@@ -64,7 +64,7 @@ t.test('who counts against what', async (t) => {
 
 t.test('chains and tasks are counted separately, and a label says whose', async (t) => {
   const rule = (each: QuotaRule['each'], per: QuotaRule['per'] = 'day'): QuotaRule => ({
-    ...{ name: `of_${each}`, bucket: 'query', unit: 'rows', most: 10, per, windowMs: DAY, role: null, each },
+    ...{ name: `of_${each}`, bucket: 'query', unit: 'rows', limit: 10, per, windowMs: DAY, role: null, each },
     ...NONE,
   });
   const rules = [rule('subject'), rule('chain'), rule('chain', 'task')];

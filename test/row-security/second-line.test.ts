@@ -265,7 +265,10 @@ if (postgres === null) {
     t.equal(await shown(signed({ roles: ['nothing'] })), 0, 'a role that is not there');
     t.equal(await shown(signed({ chain: [new Map()] })), 0, 'a missing attribute');
     t.equal(await shown(signed({ chain: [] })), 0, 'nobody');
-    t.equal(await shown(signed({ denying: ['barred'], roles: ['everything'] }), 'select id from hr.note'), 0);
+    t.equal(
+      await shown(signed({ denyingRoles: ['barred'], roles: ['everything'] }), 'select id from hr.note'),
+      0,
+    );
     // What a caller could do whose text ran: other rights in the middle of a statement.
     const swap = `select id from hr.employee union all select length(set_config('osl.rights', '${forged}', true))
                   union all select id from hr.note`;

@@ -12,14 +12,14 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'rows leave before the decision is recorded',
     file: 'src/ask/data/ask.ts',
-    from: 'durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),',
+    from: 'durable ? sink.write(dataRows, rows) : ready.then(() => sink.write(dataRows, rows)),',
     to: 'sink.write(dataRows, rows),',
   },
   {
     name: 'the fast lane answers before the decision is recorded',
     file: 'src/ask/routes/fast-question.ts',
-    from: "this.#going !== null || recorded === 'waiting') return;",
-    to: 'this.#going !== null) return;',
+    from: "this.#streaming !== null || recorded === 'waiting') return;",
+    to: 'this.#streaming !== null) return;',
   },
   {
     name: 'a group of records counts as durable when its write begins',
@@ -54,14 +54,14 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'the outcome of a cancelled question is not recorded',
     file: 'src/ask/routes/fast-question.ts',
-    from: "this.#request.failed({\n      outcome: cancelled ? 'cancelled' : 'error',",
-    to: "if (!cancelled) this.#request.failed({\n      outcome: 'error',",
+    from: "this.#request.recordFailure({\n      outcome: cancelled ? 'cancelled' : 'error',",
+    to: "if (!cancelled) this.#request.recordFailure({\n      outcome: 'error',",
   },
   {
     name: 'an outcome is recorded twice',
     file: 'src/ask/routes/fast-question.ts',
-    from: 'this.#request.answered(this.#count, rows.length, this.#source);',
-    to: 'this.#request.answered(this.#count, rows.length, this.#source);\n      this.#request.answered(this.#count, rows.length, this.#source);',
+    from: 'this.#request.recordAnswer(this.#count, rows.length, this.#source);',
+    to: 'this.#request.recordAnswer(this.#count, rows.length, this.#source);\n      this.#request.recordAnswer(this.#count, rows.length, this.#source);',
   },
   {
     name: 'a session is reused while a cancel request is under way',
@@ -126,13 +126,13 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'a prepared statement keeps its rights',
     file: 'src/ask/routes/questions.ts',
-    from: 'return this.#route?.route.isOf(caller) === true ? this.#route : null;',
+    from: 'return this.#route?.route.isFor(caller) === true ? this.#route : null;',
     to: 'return this.#route;',
   },
   {
     name: 'a session keeps its routes over a reload',
     file: 'src/ask/routes/questions.ts',
-    from: '      known.model !== this.#parts.model() ||\n',
+    from: '      caller.model !== this.#parts.model() ||\n',
     to: '',
   },
   {
@@ -162,8 +162,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'the values of the question before are sent',
     file: 'src/engine/short.ts',
-    from: 'out.bind(sending.prepared.name, sending.values, sending.resultFormats);',
-    to: 'const { last = sending.values } = this as unknown as { last?: typeof sending.values };\n    Object.assign(this, { last: sending.values });\n    out.bind(sending.prepared.name, last, sending.resultFormats);',
+    from: 'out.bind(execution.prepared.name, execution.values, execution.resultFormats);',
+    to: 'const { last = execution.values } = this as unknown as { last?: typeof execution.values };\n    Object.assign(this, { last: execution.values });\n    out.bind(execution.prepared.name, last, execution.resultFormats);',
   },
   {
     name: 'a gateway goes on under its policy while nobody answers for it',

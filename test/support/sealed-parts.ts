@@ -14,7 +14,10 @@ interface SealedParts {
 /** Content of a seal. The build hides `open` from everything outside ask; it is there at run time. */
 const { open } = SealedValue as unknown as { open<T>(sealed: SealedValue<T>): T };
 
-export function sealedParts({ means, runners }: Pick<AnswerParts, 'means' | 'runners'>): SealedParts {
+export function sealedParts({
+  controls: means,
+  runners,
+}: Pick<AnswerParts, 'controls' | 'runners'>): SealedParts {
   const { recording, limiter } = open(means);
   return {
     audit: recording.audit as AuditLog, // service start seals the whole log
@@ -27,11 +30,11 @@ export function sealedParts({ means, runners }: Pick<AnswerParts, 'means' | 'run
 export function sealing<S extends AnswerParts>(service: S, other: Partial<SealedParts>): S {
   const own = sealedParts(service);
   const { audit, limiter, engines } = { ...own, ...other };
-  const { recording } = open(service.means);
+  const { recording } = open(service.controls);
   return {
     ...service,
     ...(other.audit !== undefined && { audit }),
-    means: new SealedValue({ recording: { ...recording, audit }, limiter }),
+    controls: new SealedValue({ recording: { ...recording, audit }, limiter }),
     engines: new Map([...engines].map(([name, { status }]) => [name, status])),
     runners: new SealedValue(engines),
   };

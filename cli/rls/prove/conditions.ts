@@ -2,10 +2,10 @@ import type { A_Expr, Node, SubLink } from '@pgsql/types';
 import {
   and,
   anyOf,
-  certain,
-  either,
+  definite,
   FALSE,
   type Formula,
+  ifThenElse,
   not,
   operationKey,
   or,
@@ -90,13 +90,13 @@ export class ConditionEncoder {
     if ('NullTest' in node) {
       const none = isNull(this.#values.term(at(place, node.NullTest.arg), home), home.encoder);
       if (none === null) throw new NotUnderstood('IS NULL of a list');
-      return certain(none, node.NullTest.nulltesttype === 'IS_NOT_NULL');
+      return definite(none, node.NullTest.nulltesttype === 'IS_NOT_NULL');
     }
     if ('BooleanTest' in node) {
       const { isTrue, isFalse } = of(node.BooleanTest.arg);
       const test = node.BooleanTest.booltesttype ?? '';
       const holds = test.endsWith('TRUE') ? isTrue : test.endsWith('FALSE') ? isFalse : nor(isTrue, isFalse);
-      return certain(holds, test.startsWith('IS_NOT'));
+      return definite(holds, test.startsWith('IS_NOT'));
     }
     if ('CaseExpr' in node) return this.#case(place, home);
     if ('SubLink' in node) return this.#subquery(node.SubLink, place, home);
@@ -134,8 +134,8 @@ export class ConditionEncoder {
       const { isTrue } = this.truth(at(place, when), home);
       const result = this.truth(at(place, branch.CaseWhen.result), home);
       return {
-        isTrue: either(isTrue, result.isTrue, rest.isTrue),
-        isFalse: either(isTrue, result.isFalse, rest.isFalse),
+        isTrue: ifThenElse(isTrue, result.isTrue, rest.isTrue),
+        isFalse: ifThenElse(isTrue, result.isFalse, rest.isFalse),
       };
     }, otherwise);
   }
@@ -147,7 +147,7 @@ export class ConditionEncoder {
     const test = { select, place, firstRow: false, equalTo: null, isTrue: false };
     switch (link.subLinkType) {
       case 'EXISTS_SUBLINK':
-        return certain(this.#context.hasRow(test, home), false);
+        return definite(this.#context.hasRow(test, home), false);
       case 'EXPR_SUBLINK': {
         const alone = aloneIn(select);
         if (alone !== null) return this.truth(at(place, alone), home);

@@ -181,9 +181,9 @@ function callerValuesOf(
     const others = new Set<string>();
     for (const one of instancesOf([name], encoder)) {
       const value = textOfCompared(one, model);
-      if (value === undefined && model.holds(encoder.has(name, one))) return null;
+      if (value === undefined && model.holds(encoder.hasValue(name, one))) return null;
       if (value === undefined || value === null) continue;
-      if (model.holds(encoder.has(name, one))) values.push({ text: value, type: one.type });
+      if (model.holds(encoder.hasValue(name, one))) values.push({ text: value, type: one.type });
       else others.add(value);
     }
     const isEmptyList = names.named(name)?.list === true && is(name, 'empty');
@@ -294,7 +294,7 @@ class WitnessRows {
       if (source === null) continue;
       const value = textOfCompared(compared, model);
       if (value === null || value === undefined) continue;
-      const holds = model.holds(encoder.has(name, compared)) && this.#hasSome(source, encoder, model);
+      const holds = model.holds(encoder.hasValue(name, compared)) && this.#hasSome(source, encoder, model);
       const key = JSON.stringify([source.entity.name, source.column, value]);
       const group = groups.get(key) ?? {
         value,
@@ -396,7 +396,7 @@ class WitnessRows {
           const among = own.values.map((v) => equalTo(one, v.text));
           return among.includes(null)
             ? []
-            : [equal(encoder.has(name, one), or(...among.flatMap((f) => f ?? [])))];
+            : [equal(encoder.hasValue(name, one), or(...among.flatMap((f) => f ?? [])))];
         }),
       ];
     });

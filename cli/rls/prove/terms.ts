@@ -8,9 +8,9 @@ import {
   columnKey,
   comparison,
   type Encoder,
-  either,
   equal,
   type Formula,
+  ifThenElse,
   literalKey,
   NULL_KEY,
   not,
@@ -176,7 +176,7 @@ export function isElement(list: ElementsTerm, other: ValueTerm | TruthTerm, enco
 
 export function comparedValue(term: ValueTerm | TruthTerm, type: TypeName): ComparedValue {
   if (term.kind === 'truth') {
-    const digit = either(term.truth.isTrue, number('1', 'Int'), number('0', 'Int'));
+    const digit = ifThenElse(term.truth.isTrue, number('1', 'Int'), number('0', 'Int'));
     return { type: 'bool', args: [digit], key: term.key, column: null };
   }
   return { type, args: argumentsOf(term.value), key: term.key, column: term.column };

@@ -85,7 +85,7 @@ export class Ties {
     if (value.list) return [isNotAny];
     const single = [isNotAny, not(encoder.attribute(name, 'empty'))];
     const compared = instancesOf([name], encoder);
-    const has = (one: ComparedValue): Formula => encoder.has(name, one);
+    const has = (one: ComparedValue): Formula => encoder.hasValue(name, one);
     if (value.source.kind === 'database user')
       return [
         ...single,
@@ -143,7 +143,7 @@ function setFacts(
   if (relation === 'unrelated') return [];
   const some = and(not(encoder.attribute(name, 'missing')), not(encoder.attribute(name, 'empty')));
   return instancesOf([id, name], encoder).map((one) => {
-    const [inSet, inAttribute] = [encoder.has(id, one), and(some, encoder.has(name, one))];
+    const [inSet, inAttribute] = [encoder.hasValue(id, one), and(some, encoder.hasValue(name, one))];
     if (relation === 'same') return equal(inSet, inAttribute);
     return relation === 'within' ? or(not(inSet), inAttribute) : or(not(inAttribute), inSet);
   });

@@ -4,8 +4,8 @@ import {
   and,
   applicationKey,
   choice,
+  coalesceTruth,
   type Formula,
-  firstOf,
   not,
   or,
   TRUE,
@@ -156,7 +156,7 @@ export class Values {
     }
     const key = applicationKey('coalesce', [first.key, next.key]);
     if (first.kind === 'truth' && next.kind === 'truth')
-      return { kind: 'truth', truth: firstOf(next.truth, first.truth), key };
+      return { kind: 'truth', truth: coalesceTruth(next.truth, first.truth), key };
     if (first.kind !== 'value' || next.kind !== 'value')
       throw new NotUnderstood('COALESCE of values of the caller');
     const [a, b] = [typed(first, next.type, encoder), typed(next, first.type, encoder)];

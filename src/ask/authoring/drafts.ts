@@ -195,7 +195,7 @@ export async function validateDraft(
 ): Promise<WithVersions<Judgement & { readonly draft: DraftSummary }>> {
   return respond(parts, call, {
     action: 'validate',
-    asked: { kind: 'draft', text: id },
+    target: { kind: 'draft', text: id },
     ...AUTHORING,
     inTurn: (work) => parts.publishing.exclusively(work),
     decide: async (caller) => {

@@ -17,6 +17,7 @@ import type { UpstreamParts } from '../graph/describe.js';
 import {
   adminsOnly,
   type Caller,
+  consumeToken,
   type Decision,
   type RequestCall,
   type RequestParts,
@@ -24,7 +25,6 @@ import {
   respond,
   type ServedVersions,
   type SingleUse,
-  useUp,
   versionsOf,
 } from '../index.js';
 
@@ -85,7 +85,7 @@ export async function publish(
   try {
     return await respond<PublishDecision, PublishResult>(parts, call, {
       action: request.change.action,
-      asked: { kind: 'draft', text: request.text },
+      target: { kind: 'draft', text: request.text },
       ...AUTHORING,
       // Changes run one at a time; the served model may have changed while this one waited.
       inTurn: (work) => parts.publishing.exclusively(work),
@@ -100,9 +100,9 @@ export async function publish(
         const snapshot = await inTurns(compileSnapshotInSteps(document, manifest.catalog, manifest.tenant));
         const worked = { ...stepped, snapshot };
         if (made !== null) requireSameRowSecurity(parts, caller, worked);
-        record.touches({ form: null, objects: objectsOf(diff, manifest) });
+        record.setObjects({ form: null, objects: objectsOf(diff, manifest) });
         // A no-op does not use up the token, so a client that lost the response can repeat its request.
-        if (made !== null) await useUp(parts, call, caller.identity);
+        if (made !== null) await consumeToken(parts, call, caller.identity);
         return { worked, made };
       },
       answer: async ({ worked, made }, caller) => ({
@@ -338,7 +338,7 @@ export type WithVersions<T> = T & { readonly versions: ServedVersions };
 /** Settings of all authoring requests: a separate rate-limit bucket; the whole delegation chain needs an admin role. */
 export const AUTHORING = {
   bucket: 'authoring',
-  permits: adminsOnly('authorsOnly'),
+  requireAllowed: adminsOnly('authorsOnly'),
 } as const satisfies Partial<Decision<unknown>>;
 
 /**
@@ -356,7 +356,7 @@ export function authored<T>(
 ): Promise<T> {
   return respond<Caller, T>(parts, call, {
     action,
-    ...(text !== null && { asked: { kind: 'draft', text } }),
+    ...(text !== null && { target: { kind: 'draft', text } }),
     ...AUTHORING,
     decide: (caller) => caller,
     answer,

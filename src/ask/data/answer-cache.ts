@@ -51,7 +51,7 @@ export class AnswerCache {
     const disposeAfter = (a: CachedAnswer): void => memory.giveBack(null, sizeOf(a)); // may free another answer
     this.#answers =
       maxSize === 0 ? null : new LRUCache({ max, maxSize, sizeCalculation: sizeOf, disposeAfter });
-    memory.onShortage((bytes) => this.#giveUp(bytes));
+    memory.onShortage((bytes) => this.#evict(bytes));
   }
 
   get isOn(): boolean {
@@ -65,17 +65,17 @@ export class AnswerCache {
 
   /** Returns the answer, or deletes it and returns null if its epoch is not current or it is older than `maxAgeMs`. */
   find(key: string, epoch: string, maxAgeMs: number): CachedAnswer | null {
-    const found = this.#answers?.get(key);
-    const isGood = found?.epoch === epoch && performance.now() - found.readAt <= maxAgeMs;
-    if (isGood) this.#hits++;
+    const answer = this.#answers?.get(key);
+    const isUsable = answer?.epoch === epoch && performance.now() - answer.readAt <= maxAgeMs;
+    if (isUsable) this.#hits++;
     else this.#misses++;
-    if (found !== undefined && !isGood) this.#answers?.delete(key);
-    return isGood ? found : null;
+    if (answer !== undefined && !isUsable) this.#answers?.delete(key);
+    return isUsable ? answer : null;
   }
 
-  keep(key: string, answer: CachedAnswer): void {
+  store(key: string, answer: CachedAnswer): void {
     if (this.#answers === null || sizeOf(answer) > this.#bounds.bytes) return;
-    this.#memory.hold(null, sizeOf(answer)); // first, since `set` may already free it again
+    this.#memory.hold(null, sizeOf(answer)); // before `set`, which may evict the answer at once
     this.#answers.set(key, Object.freeze(answer));
   }
 
@@ -83,9 +83,9 @@ export class AnswerCache {
     this.#answers?.clear();
   }
 
-  #giveUp(bytes: number): void {
-    const enough = (this.#answers?.calculatedSize ?? 0) - bytes;
-    while (this.#answers !== null && this.#answers.size > 0 && this.#answers.calculatedSize > enough)
+  #evict(bytes: number): void {
+    const targetSize = (this.#answers?.calculatedSize ?? 0) - bytes;
+    while (this.#answers !== null && this.#answers.size > 0 && this.#answers.calculatedSize > targetSize)
       this.#answers.pop();
   }
 
@@ -107,7 +107,7 @@ interface AnswerCacheKey {
 
 export interface DataEpochs {
   /** Returns an identifier of the state of these entities' rows, equal while the data is unchanged; null if unknown. */
-  of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
+  epochOf(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 
 /** Everything that determines the bytes of an answer, except the rows in the database. */
@@ -126,11 +126,11 @@ const RULES = new WeakMap<GovernedPlan['query'], ReadonlyMap<string, CacheRule> 
  * rollup, no relation, a relation without a rule or a database with row security, or it is not repeatable.
  */
 export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
-  const known = RULES.get(plan.query);
-  if (known !== undefined) return known;
-  const found = rulesOf(manifest, plan);
-  RULES.set(plan.query, found);
-  return found;
+  const cached = RULES.get(plan.query);
+  if (cached !== undefined) return cached;
+  const rules = rulesOf(manifest, plan);
+  RULES.set(plan.query, rules);
+  return rules;
 }
 
 function rulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
@@ -201,10 +201,10 @@ function formatAt(formats: readonly (0 | 1)[], column: number): 0 | 1 {
 export interface CacheableQuestion {
   readonly answers: AnswerCache;
   readonly epochs: DataEpochs;
-  readonly keeping: AnswerCacheKey;
+  readonly cacheKey: AnswerCacheKey;
   /** True if a cached answer may be used. If false, the query runs, and its answer may be cached. */
   readonly mayReuse: boolean;
-  readonly spending: ModelUsage;
+  readonly usage: ModelUsage;
   /** Memory budget charged for the copy of the answer until it is cached. */
   readonly memory: MemoryShare;
   readonly signal: AbortSignal | null;
@@ -214,32 +214,32 @@ export interface CacheableQuestion {
 
 /** Answers from the cache if the data is unchanged; otherwise runs the query, whose answer may be cached. */
 export async function answerFromCache(
-  again: CacheableQuestion,
+  question: CacheableQuestion,
   sink: RowSink,
 ): Promise<ExecuteResult & { readonly freshness: AnswerFreshness | null }> {
-  const { answers, epochs, keeping, signal, spending } = again;
+  const { answers, epochs, cacheKey, signal, usage } = question;
   const asOf = Date.now();
   const readAt = performance.now();
-  const epoch = await unlessStopped(epochs.of(keeping.rules), signal);
+  const epoch = await unlessStopped(epochs.epochOf(cacheKey.rules), signal);
   // The data epoch is unknown, so the cache is bypassed.
-  if (epoch === null) return { ...(await again.live(sink)), freshness: { from: 'live', asOf } };
-  const kept = again.mayReuse ? answers.find(keeping.key, epoch, keeping.maxAgeMs) : null;
-  if (kept !== null) {
-    again.requireInService();
-    spending.cachedAnswer(epoch, performance.now() - kept.readAt);
-    await give(kept, sink, signal);
-    return { rows: kept.rows, truncated: false, freshness: { from: 'cache', asOf: kept.asOf } };
+  if (epoch === null) return { ...(await question.live(sink)), freshness: { from: 'live', asOf } };
+  const cached = question.mayReuse ? answers.find(cacheKey.key, epoch, cacheKey.maxAgeMs) : null;
+  if (cached !== null) {
+    question.requireInService();
+    usage.cachedAnswer(epoch, performance.now() - cached.readAt);
+    await send(cached, sink, signal);
+    return { rows: cached.rows, truncated: false, freshness: { from: 'cache', asOf: cached.asOf } };
   }
-  const copy = new CopyingSink(sink, answers.largest, again.memory);
-  const result = await again.live(copy);
+  const copy = new CopyingSink(sink, answers.largest, question.memory);
+  const result = await question.live(copy);
   const { pieces, bytes } = copy;
   if (pieces !== null && !result.truncated)
-    answers.keep(keeping.key, { pieces, bytes, rows: result.rows, epoch, asOf, readAt });
+    answers.store(cacheKey.key, { pieces, bytes, rows: result.rows, epoch, asOf, readAt });
   return { ...result, freshness: { from: 'live', asOf } };
 }
 
 /** Sends a cached answer to `sink`. @throws QueryError if `signal` aborts */
-async function give({ pieces }: CachedAnswer, sink: RowSink, signal: AbortSignal | null): Promise<void> {
+async function send({ pieces }: CachedAnswer, sink: RowSink, signal: AbortSignal | null): Promise<void> {
   for (const { bytes, rows } of pieces) {
     if (signal?.aborted === true) throw stopError(signal);
     const writing = sink.write(bytes, rows);
@@ -251,22 +251,22 @@ async function give({ pieces }: CachedAnswer, sink: RowSink, signal: AbortSignal
 class CopyingSink implements RowSink {
   pieces: { readonly bytes: Uint8Array; readonly rows: number }[] | null = [];
   bytes = 0;
-  readonly #to: RowSink;
-  readonly #most: number;
+  readonly #target: RowSink;
+  readonly #maxBytes: number;
   readonly #memory: MemoryShare;
 
-  constructor(to: RowSink, most: number, memory: MemoryShare) {
-    this.#to = to;
-    this.#most = most;
+  constructor(target: RowSink, maxBytes: number, memory: MemoryShare) {
+    this.#target = target;
+    this.#maxBytes = maxBytes;
     this.#memory = memory;
   }
 
   write(dataRows: Uint8Array, rows: number): void | Promise<void> {
     this.bytes += dataRows.length;
-    if (this.pieces !== null && (this.bytes > this.#most || !this.#memory.hold(dataRows.length)))
+    if (this.pieces !== null && (this.bytes > this.#maxBytes || !this.#memory.hold(dataRows.length)))
       this.pieces = null;
     // Copied, since `dataRows` is a view of a larger buffer.
     else this.pieces?.push({ bytes: Uint8Array.from(dataRows), rows });
-    return this.#to.write(dataRows, rows);
+    return this.#target.write(dataRows, rows);
   }
 }

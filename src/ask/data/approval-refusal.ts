@@ -14,32 +14,40 @@ import { type CompilingParts, planOf } from './planning.js';
 import type { DataQuestion, PlannedQuestion } from './question.js';
 
 /** The caller as if it had every approval, and its grants that lack an approval. */
-interface SupposedCaller {
+interface FullyApprovedCaller {
   readonly caller: Caller;
   readonly grants: readonly UnapprovedGrant[];
 }
 
 /**
  * Returns the caller as if every approval were given, to find out what approvals would change; never used for an
- * answer. Null if the caller lacks no approval.
+ * answer. Null if no approval is missing.
  */
-function supposeApproved(caller: Caller): SupposedCaller | null {
-  const { identity, snapshot, manifest, circumstances, access: now } = caller;
-  const supposed = { ...circumstances, approved: ALL_APPROVED };
-  const access = effectiveAccess(identity, snapshot, manifest.catalog, supposed, now.read);
-  const lacking = new Set(access.open.filter((key) => !now.open.includes(key)));
-  if (lacking.size === 0) return null;
+function withAllApprovals(caller: Caller): FullyApprovedCaller | null {
+  const { identity, snapshot, manifest, circumstances, access: current } = caller;
+  const approvedCircumstances = { ...circumstances, approved: ALL_APPROVED };
+  const access = effectiveAccess(
+    identity,
+    snapshot,
+    manifest.catalog,
+    approvedCircumstances,
+    current.readAttributes,
+  );
+  const unmetConditions = new Set(access.metConditions.filter((key) => !current.metConditions.includes(key)));
+  if (unmetConditions.size === 0) return null;
   const grants = [...access.dataRoles].flatMap((role) =>
-    [...(snapshot.roles.get(role)?.grants ?? [])].flatMap(([on, own]) =>
-      own.flatMap(({ conditions }): readonly UnapprovedGrant[] =>
-        conditions?.approval == null || !lacking.has(conditions.key) ? [] : [{ on, ...conditions.approval }],
+    [...(snapshot.roles.get(role)?.grants ?? [])].flatMap(([on, relationGrants]) =>
+      relationGrants.flatMap(({ conditions }): readonly UnapprovedGrant[] =>
+        conditions?.approval == null || !unmetConditions.has(conditions.key)
+          ? []
+          : [{ on, ...conditions.approval }],
       ),
     ),
   );
   return { caller: Object.freeze({ ...caller, access }), grants };
 }
 
-type RefusalRecord = Pick<DecisionRecord, 'mark' | 'says'>;
+type RefusalRecord = Pick<DecisionRecord, 'mark' | 'setDetail'>;
 
 /**
  * Plans a query like `planOf`. If the query is refused only for lack of an approval, the error says so, and the
@@ -54,9 +62,9 @@ export function planOrNeedApproval(
   record: RefusalRecord,
 ): GovernedPlan | Promise<GovernedPlan> {
   const refuse = async (error: unknown): Promise<never> => {
-    const supposed = error instanceof QueryError ? supposeApproved(caller) : null;
-    if (supposed === null) throw error;
-    const grants = await unapprovedOf(parts, supposed, question, record).catch((reason: unknown) => {
+    const approved = error instanceof QueryError ? withAllApprovals(caller) : null;
+    if (approved === null) throw error;
+    const grants = await unapprovedOf(parts, approved, question, record).catch((reason: unknown) => {
       if (reason instanceof QueryError) throw error;
       throw reason;
     });
@@ -64,41 +72,41 @@ export function planOrNeedApproval(
     const reason = question.origin?.approvalReason ?? null;
     const statement = statementOf(question.body);
     const requested =
-      reason === null ? null : await requestNow(parts, caller, { grants, reason, statement }, record);
+      reason === null ? null : await openNewRequest(parts, caller, { grants, reason, statement }, record);
     throw queryError('needsApproval', { relations: namesOf(grants), requested });
   };
   try {
-    const planned = planOf(parts, caller, question, record);
-    return planned instanceof Promise ? planned.catch(refuse) : planned;
+    const plan = planOf(parts, caller, question, record);
+    return plan instanceof Promise ? plan.catch(refuse) : plan;
   } catch (error) {
     return refuse(error);
   }
 }
 
-async function requestNow(
+async function openNewRequest(
   parts: ApprovalRequestParts,
   caller: Caller,
-  asked: Parameters<typeof approvalRequest>[2],
+  details: Parameters<typeof approvalRequest>[2],
   record: RefusalRecord,
 ): Promise<OpenApproval> {
-  const request = await approvalRequest(parts, caller, asked);
+  const request = await approvalRequest(parts, caller, details);
   const { id: approval, reason, purpose, task } = request;
-  record.says(JSON.stringify({ approval, reason, purpose, task }));
+  record.setDetail(JSON.stringify({ approval, reason, purpose, task }));
   return openRequest(parts, request);
 }
 
 /** Returns the unapproved grants on relations that the query reads. @throws the errors of `planOf` */
 async function unapprovedOf(
   parts: CompilingParts,
-  { caller, grants }: SupposedCaller,
+  { caller, grants }: FullyApprovedCaller,
   question: PlannedQuestion,
   record: Pick<DecisionRecord, 'mark'>,
 ): Promise<readonly UnapprovedGrant[]> {
   const { objects } = await planOf(parts, caller, question, record);
-  const read = new Set(
+  const relations = new Set(
     objects.flatMap((name) => (name.startsWith('osl.metrics.') ? [] : [name.split('.').at(-1)])),
   );
-  return grants.filter(({ on }) => read.has(on));
+  return grants.filter(({ on }) => relations.has(on));
 }
 
 function namesOf(grants: readonly UnapprovedGrant[]): string {
@@ -113,12 +121,12 @@ export async function grantsToApprove(
   { relation, statement }: { readonly relation: string; readonly statement: string | null },
   record: Pick<DecisionRecord, 'mark'>,
 ): Promise<readonly UnapprovedGrant[]> {
-  const supposed = supposeApproved(caller);
-  if (supposed === null) return [];
-  if (statement === null) return supposed.grants.filter(({ on }) => on === relation);
+  const approved = withAllApprovals(caller);
+  if (approved === null) return [];
+  if (statement === null) return approved.grants.filter(({ on }) => on === relation);
   const body = { kind: 'wire', text: statement } as const;
   try {
-    return await unapprovedOf(parts, supposed, { body, parameterOids: [] }, record);
+    return await unapprovedOf(parts, approved, { body, parameterOids: [] }, record);
   } catch (error) {
     if (error instanceof QueryError) return [];
     throw error;

@@ -11,7 +11,7 @@ import { countedRun, type OpenSink, withinLimits } from './entity-counts.js';
 import { IndexesRead, type IndexRead, ModelUsage, requireModelAccess, sendsToModel } from './model-usage.js';
 import { isComparedWithEarlier } from './overlap/compare.js';
 import type { AnswerParts } from './parts.js';
-import { placedError, throwStepError } from './planning.js';
+import { throwStepError, withPosition } from './planning.js';
 import {
   type AnswerFreshness,
   CountedSink,
@@ -31,7 +31,7 @@ import {
 } from './question.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargeUse, chargingSink, settingsFor, timeCharge } from './runtime/step.js';
-import { mayKeep, standbyUseFor } from './standby-choice.js';
+import { mayCache, standbyUseFor } from './standby-choice.js';
 
 /**
  * Runs a query. The decision is made by compiling it into a governed plan. The query may start while the decision
@@ -47,7 +47,7 @@ export function ask(
   const answering = answerStepsOf(parts, question, delivery);
   const { prepared } = question;
   const mayRun = prepared?.plan.rollup === null || question.mayBeOld === true;
-  if (prepared?.authorized.isOf(question) === true && mayRun && prepared.payment.take()) {
+  if (prepared?.authorized.isContinuedBy(question) === true && mayRun && prepared.payment.take()) {
     return prepared.authorized.continueAs('query').answer(answering);
   }
   const decision = decisionOf(parts, question, 'query', prepared?.payment);
@@ -78,24 +78,24 @@ export function decisionOf(
   payment?: Payment,
 ): Decision<GovernedPlan> {
   const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
-    const judged = (plan: GovernedPlan): GovernedPlan | Promise<GovernedPlan> => {
+    const check = (plan: GovernedPlan): GovernedPlan | Promise<GovernedPlan> => {
       recordAndCheck(plan, record);
       const runs = !action.startsWith('explain'); // EXPLAIN runs nothing, so no limit applies
       return (runs ? withinLimits(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
     };
     const planned = planOrNeedApproval(parts, caller, question, record);
-    return planned instanceof Promise ? planned.then(judged) : judged(planned);
+    return planned instanceof Promise ? planned.then(check) : check(planned);
   };
-  const watched: typeof decide = (caller, record) => {
-    const tell = (outcome: unknown) => parts.shadow.running?.decided(caller, question, outcome);
-    return tellOutcome(() => decide(caller, record), tell);
+  const observed: typeof decide = (caller, record) => {
+    const report = (outcome: unknown) => parts.shadow.running?.onDecision(caller, question, outcome);
+    return tellOutcome(() => decide(caller, record), report);
   };
-  return { action, asked: question.body, bucket: 'query', payment, decide: watched };
+  return { action, target: question.body, bucket: 'query', payment, decide: observed };
 }
 
 /** Records the objects that a plan reads, and checks that its model calls are allowed. @throws QueryError E2101 */
 function recordAndCheck(plan: GovernedPlan, record: DecisionRecord): GovernedPlan {
-  record.touches(plan);
+  record.setObjects(plan);
   requireModelAccess(plan);
   return plan;
 }
@@ -105,34 +105,34 @@ export function answerStepsOf(
   question: DataQuestion,
   delivery: ResultDelivery,
 ): AnswerSteps<GovernedPlan, QueryAnswer> {
-  const spending = new ModelUsage();
+  const usage = new ModelUsage();
   const { receipt = null, sink } = delivery;
-  let counted: CountedSink | null = null;
+  let countedSink: CountedSink | null = null;
   let standby: StandbyUse | null = null;
   return {
-    left: () => counted?.left() ?? 0,
-    detail: () => spending.detail(),
+    rowsSent: () => countedSink?.rowsSent() ?? 0,
+    detail: () => usage.detail(),
     standby: () => standby?.source ?? null,
-    overlaps: true,
+    mayStartEarly: true,
     signal: delivery.signal,
-    counts: (answer) => answer,
-    reads: (plan) => plan,
+    countRows: (answer) => answer,
+    readPlan: (plan) => plan,
     receipt: receipt?.requestedFor(question.body, delivery.parameters) ?? null,
     answer: async (plan, caller, recorded, permits) => {
-      // Sending passages to a model cannot be undone, so the decision must be recorded first.
+      // Passages sent to a model cannot be recalled, so the decision must be recorded first.
       if (sendsToModel(plan)) await recorded;
       const isCompared = await isComparedWithEarlier(parts, caller, plan, question, delivery);
       const versions = versionsOf(caller);
       const open: OpenSink = (runtime) => {
-        const opened = typeof sink === 'function' ? sink(plan, versions, redactionOf(plan, runtime)) : sink;
-        counted = new CountedSink(receipt?.digesting(plan, formatsOf(delivery, plan), opened) ?? opened);
-        return counted;
+        const inner = typeof sink === 'function' ? sink(plan, versions, redactionOf(plan, runtime)) : sink;
+        countedSink = new CountedSink(receipt?.digesting(plan, formatsOf(delivery, plan), inner) ?? inner);
+        return countedSink;
       };
       standby = standbyUseFor(parts, caller, plan, delivery);
-      const uses = { spending, standby };
+      const uses = { usage, standby };
       const result = await run(parts, caller, plan, delivery, recorded, open, uses).catch(
         (error: unknown) => {
-          throw placedError(error, question, caller, plan);
+          throw withPosition(error, question, caller, plan);
         },
       );
       if (result.truncated) requireWhole(delivery, result.rows);
@@ -163,29 +163,29 @@ export function run(
   delivery: Omit<ResultDelivery, 'sink'>,
   recorded: Promise<void>,
   sink: OpenSink,
-  { spending, standby }: QueryUses,
+  { usage, standby }: QueryUses,
 ): Promise<QueryExecution> {
   const counted = countedRun(parts, caller, { plan, delivery, open: sink });
-  const written: OpenSink = (runtime) => whenRecorded(recorded, counted.open(runtime));
-  const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
+  const delayed: OpenSink = (runtime) => whenRecorded(recorded, counted.open(runtime));
+  const running = parts.runningQueries.begin(caller, plan, delivery.signal, parts.model());
   const memory = new MemoryShare(parts.memory, caller.identity.subject);
-  const running = { ...counted.delivery, signal: underway.signal };
-  const uses = { spending, standby, memory };
-  const ended = (): void => {
+  const runDelivery = { ...counted.delivery, signal: running.signal };
+  const uses = { usage, standby, memory };
+  const cleanUp = (): void => {
     memory.release();
-    underway.end();
+    running.end();
   };
   if (plan.runtime.length === 0)
-    return execute(parts, caller, counted.plan, running, written, NO_STEPS, uses).finally(ended);
-  const time = questionTime(parts.caps.timeoutMs, underway.signal);
-  const timed = { ...running, signal: time.signal };
-  return execute(parts, caller, counted.plan, timed, written, time, uses).finally(() => {
+    return execute(parts, caller, counted.plan, runDelivery, delayed, NO_DEADLINE, uses).finally(cleanUp);
+  const time = questionTime(parts.caps.timeoutMs, running.signal);
+  const timed = { ...runDelivery, signal: time.signal };
+  return execute(parts, caller, counted.plan, timed, delayed, time, uses).finally(() => {
     time.end();
-    ended();
+    cleanUp();
   });
 }
 
-const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
+const NO_DEADLINE = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
 /** Returns the names of the redacted passage fields, excluding the columns that every passage has. */
 function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
@@ -209,23 +209,23 @@ async function execute(
   delivery: Omit<ResultDelivery, 'sink'>,
   open: OpenSink,
   { until }: Pick<QuestionTime, 'until'>,
-  { spending, standby, memory }: QueryUses & { readonly memory: MemoryShare },
+  { usage, standby, memory }: QueryUses & { readonly memory: MemoryShare },
 ): Promise<QueryExecution> {
   const { parameters, signal, snapshots, whole = false, copies = 0 } = delivery;
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
-  const charged = timeCharge(parts, caller);
+  const charge = timeCharge(parts, caller);
   const engine = engineOf(parts, plan);
   const indexes = new IndexesRead();
-  const asked = { parameters, signal, until, spending, standby, indexes, whole, memory };
-  const input = { parts, caller, plan, snapshots: snapshots ?? null, ...asked };
-  const tokensSpent = (): void => chargeUse(parts, caller, 'tokens', spending.tokens);
+  const common = { parameters, signal, until, usage, standby, indexes, whole, memory };
+  const input = { parts, caller, plan, snapshots: snapshots ?? null, ...common };
+  const chargeTokens = (): void => chargeUse(parts, caller, 'tokens', usage.tokens);
   const runtime =
-    plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError).finally(tokensSpent);
+    plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError).finally(chargeTokens);
   const sink = chargingSink(open(runtime), parts, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
-  const snapshot = snapshots?.of(engine, caller) ?? null;
+  const snapshot = snapshots?.snapshotOn(engine, caller) ?? null;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
   const settings = settingsFor(parts, caller, plan, delivery.settings);
@@ -241,18 +241,18 @@ async function execute(
     copies,
   };
   const statement = (into: RowSink, stopped: AbortSignal | null) =>
-    engine.execute(plan, values, { ...options, ...charged, signal: stopped, ...standby.statement() }, into);
+    engine.execute(plan, values, { ...options, ...charge, signal: stopped, ...standby.statement() }, into);
   const live = (into: RowSink, stopped: AbortSignal | null) =>
     costCharge(parts, caller, plan)?.then(() => statement(into, stopped)) ?? statement(into, stopped);
-  const rest = { runtime, indexes: indexes.list() };
-  const keeping = mayKeep(parts, delivery)
+  const extras = { runtime, indexes: indexes.list() };
+  const cacheKey = mayCache(parts, delivery)
     ? cacheKeyOf({ caller, plan, values, resultFormats, settings })
     : null;
-  if (keeping === null) {
+  if (cacheKey === null) {
     // Read before the statement runs, since a rollup may be rebuilt in the meantime.
     const rollup = rollupFreshness(parts.rollups, caller, plan);
     const result = await live(sink, signal);
-    return { ...result, ...rest, freshness: rollup ?? standbyFreshness(standby.source) };
+    return { ...result, ...extras, freshness: rollup ?? standbyFreshness(standby.source) };
   }
   const time = questionTime(timeoutMs, signal);
   const { answers, epochs } = parts;
@@ -261,16 +261,16 @@ async function execute(
       answers,
       epochs,
       memory,
-      keeping,
-      mayReuse: delivery.again === 'given before',
-      spending,
+      cacheKey,
+      mayReuse: delivery.caching === 'reuse',
+      usage,
       signal: time.signal,
       requireInService: () => engine.requireInService(plan),
       live: (into) => live(into, time.signal),
     },
     sink,
   ).finally(time.end);
-  return { ...result, ...rest };
+  return { ...result, ...extras };
 }
 
 interface QueryExecution extends ExecuteResult {
@@ -282,12 +282,12 @@ interface QueryExecution extends ExecuteResult {
 /** Delays rows until the decision is durable; the query itself has no side effects. */
 function whenRecorded(decided: Promise<void>, sink: RowSink): RowSink {
   let durable = false;
-  const settled = decided.then(() => {
+  const ready = decided.then(() => {
     durable = true;
   });
-  settled.catch(() => undefined); // avoids an unhandled rejection: writers and `ask` handle the error
+  ready.catch(() => undefined); // avoids an unhandled rejection: writers and `ask` handle the error
   return {
     write: (dataRows, rows) =>
-      durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),
+      durable ? sink.write(dataRows, rows) : ready.then(() => sink.write(dataRows, rows)),
   };
 }

@@ -24,7 +24,7 @@ export interface StoredPassage {
 export interface QueryTerms {
   readonly terms: readonly number[];
   /** Terms in query order, each with its first spelling and its number of occurrences in the query. */
-  written(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
+  spellings(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
   /**
    * Returns the ranges of `text` that contain query terms, in code points with the end excluded, in ascending order
    * without overlap, at most a hundred. Also counts the occurrences of each term.
@@ -38,14 +38,14 @@ export interface QueryTerms {
    * `documents` passages contain `terms[i]`. Also returns the terms found in any passage, with their rarity and maximum
    * score contribution. Returns null if no passage contains a term.
    */
-  weighted(
+  toSparseVector(
     documents: number,
     frequencies: readonly number[],
   ): {
     readonly vector: string;
     readonly terms: readonly number[];
     readonly rarities: readonly number[];
-    readonly mosts: readonly number[];
+    readonly maxScores: readonly number[];
   } | null;
 }
 
@@ -71,7 +71,7 @@ export interface DecoderUsage {
   /** Estimated tokens of requests for which the server reported none. */
   readonly unreportedTokens: number;
   /** Number of passages answered from the cache. */
-  readonly known: number;
+  readonly cached: number;
 }
 
 export interface RerankUsage {
@@ -84,7 +84,7 @@ export interface RerankUsage {
   /** Estimated tokens of requests for which the server reported none. */
   readonly unreportedTokens: number;
   /** Number of passages scored from the cache. */
-  readonly known: number;
+  readonly cached: number;
 }
 
 export interface OperatorCaller {
@@ -92,12 +92,12 @@ export interface OperatorCaller {
   readonly timeoutMs: number;
   readonly until: number;
   /** Called exactly once with the usage, even if the call is aborted. */
-  readonly spend: (spent: DecoderUsage) => void;
+  readonly onUsage: (usage: DecoderUsage) => void;
   readonly signal: AbortSignal | null;
 }
 
 export interface ReadyStore {
-  /** Changes whenever a passage changes. */
+  /** Identifies the state of the store; changes whenever a passage changes. */
   readonly epoch: string;
   /** Time of the last incremental read of the source, in UTC to the second (RFC 3339); null if unknown. */
   readonly indexedAt: string | null;
@@ -145,7 +145,7 @@ export interface ContentPlane {
     call: OperatorCall,
     query: string,
     passages: readonly StoredPassage[],
-    by: OperatorCaller,
+    caller: OperatorCaller,
   ): Promise<OperatorResult>;
   /**
    * Runs an encoder operator over texts without a store, using `lexical-v1` in this process. Empty and NULL texts have
@@ -156,18 +156,18 @@ export interface ContentPlane {
   runOverTexts(
     call: OperatorCall,
     texts: readonly (string | null)[],
-    by: OperatorCaller,
+    caller: OperatorCaller,
   ): Promise<readonly unknown[]>;
   /**
    * Scores how well each text answers `query`; returns finite numbers, in order.
    *
-   * @throws QueryError E0522 if the reranker fails, E4290 if the daily budget of the subject is used up, and the reason
-   *   of `by.signal`
+   * @throws QueryError E0522 if the reranker fails, E4290 if the daily budget of the subject is used up, and the
+   *   reason of `caller.signal`
    */
   rerank(
     reranker: string,
     query: string,
     texts: readonly string[],
-    by: Pick<OperatorCaller, 'subject' | 'signal'> & { readonly spend: (spent: RerankUsage) => void },
+    caller: Pick<OperatorCaller, 'subject' | 'signal'> & { readonly onUsage: (usage: RerankUsage) => void },
   ): Promise<readonly number[]>;
 }

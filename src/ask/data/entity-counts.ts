@@ -32,10 +32,10 @@ export function withinLimits(
 /**
  * Returns a counter of the entities shown in the rows of `plan`; null if no limit of the caller counts any of them.
  *
- * @throws QueryError E0536 if the rows do not tell which entities they show, E0532 if a limit needs a task
+ * @throws QueryError E0536 if the rows do not identify the entities that they show, E0532 if a limit needs a task
  */
 export function entityCounter(
-  parts: Pick<RunningParts, 'maskKeys' | 'means'>,
+  parts: Pick<RunningParts, 'maskKeys' | 'controls'>,
   caller: Caller,
   plan: GovernedPlan,
 ): EntityCounter | null {
@@ -43,13 +43,13 @@ export function entityCounter(
   if (quotas.length === 0) return null;
   const keyed = keyedPlan(caller, plan, quotas);
   if (keyed === null) return null;
-  const shown = new Set(keyed.keys.map(({ entity }) => entity));
-  const own = quotas.filter(({ entities }) => [...shown].some((entity) => entities.has(entity)));
-  requireTask(own);
-  return new EntityCounter(parts, strictest(own), keyed, plan.outputs.length);
+  const shownEntities = new Set(keyed.keys.map(({ entity }) => entity));
+  const relevant = quotas.filter(({ entities }) => [...shownEntities].some((entity) => entities.has(entity)));
+  requireTask(relevant);
+  return new EntityCounter(parts, strictest(relevant), keyed, plan.outputs.length);
 }
 
-const KEYED = new WeakMap<GovernedPlan, Map<string, ReturnType<typeof withEntityKeys>>>();
+const KEYED_PLANS = new WeakMap<GovernedPlan, Map<string, ReturnType<typeof withEntityKeys>>>();
 
 /** Adds the keys of counted entities to the outputs of `plan`; null if it shows none. @throws QueryError E0536 */
 function keyedPlan(
@@ -59,12 +59,12 @@ function keyedPlan(
 ): KeyedPlan | null {
   const entities = new Set(quotas.flatMap((quota) => [...quota.entities]));
   const names = JSON.stringify([...entities].sort());
-  let known = KEYED.get(plan);
-  if (known === undefined) KEYED.set(plan, (known = new Map()));
-  let keyed = known.get(names);
+  let byNames = KEYED_PLANS.get(plan);
+  if (byNames === undefined) KEYED_PLANS.set(plan, (byNames = new Map()));
+  let keyed = byNames.get(names);
   if (keyed === undefined) {
     keyed = withEntityKeys(plan, entities, manifest.catalog, access);
-    known.set(names, keyed);
+    byNames.set(names, keyed);
   }
   if (keyed === null || 'plan' in keyed) return keyed;
   const { entity, reason } = keyed;
@@ -77,7 +77,7 @@ function strictest(quotas: readonly Quota[]): readonly Quota[] {
   const byKey = new Map<string, Quota>();
   for (const quota of quotas) {
     const other = byKey.get(quota.key);
-    if (other === undefined || quota.most < other.most) byKey.set(quota.key, quota);
+    if (other === undefined || quota.limit < other.limit) byKey.set(quota.key, quota);
   }
   return [...byKey.values()];
 }
@@ -122,14 +122,14 @@ class EntityCounter {
   /** Number of columns shown to the caller. */
   readonly #width: number;
   readonly #quotas: readonly Quota[];
-  readonly #parts: Pick<RunningParts, 'maskKeys' | 'means'>;
+  readonly #parts: Pick<RunningParts, 'maskKeys' | 'controls'>;
   /** Entities in earlier rows of this answer, which are already counted. */
   readonly #seen = new Set<string>();
   /** HMAC keys for `#hash`, by the key of the count and the entity name. */
   readonly #hashKeys = new Map<string, Buffer>();
 
   constructor(
-    parts: Pick<RunningParts, 'maskKeys' | 'means'>,
+    parts: Pick<RunningParts, 'maskKeys' | 'controls'>,
     quotas: readonly Quota[],
     { plan, keys }: KeyedPlan,
     width: number,
@@ -144,17 +144,25 @@ class EntityCounter {
   /** Returns the column formats of `plan`: those of the shown columns, and text for the keys. */
   formats(shown: readonly (0 | 1)[]): readonly (0 | 1)[] {
     if (!shown.includes(1)) return [];
-    const own = Array.from({ length: this.#width }, (_, i) => shown[shown.length === 1 ? 0 : i] ?? 0);
-    return [...own, ...Array.from({ length: this.plan.outputs.length - this.#width }, () => 0 as const)];
+    const shownFormats = Array.from(
+      { length: this.#width },
+      (_, i) => shown[shown.length === 1 ? 0 : i] ?? 0,
+    );
+    return [
+      ...shownFormats,
+      ...Array.from({ length: this.plan.outputs.length - this.#width }, () => 0 as const),
+    ];
   }
 
-  /** Returns a sink that removes the keys from rows and passes the rows to `to` once their entities are counted. */
-  sink(to: RowSink): RowSink {
+  /**
+   * Returns a sink that removes the keys from rows and passes the rows to `target` once their entities are counted.
+   */
+  sink(target: RowSink): RowSink {
     return {
       write: (dataRows, rows) => {
         const { shown, fresh } = this.#read(dataRows);
-        if (fresh.size === 0) return to.write(shown, rows);
-        return this.#count(fresh).then(() => to.write(shown, rows));
+        if (fresh.size === 0) return target.write(shown, rows);
+        return this.#count(fresh).then(() => target.write(shown, rows));
       },
     };
   }
@@ -165,7 +173,7 @@ class EntityCounter {
     const names = this.plan.outputs.map(({ name }) => name);
     for (const row of rows) {
       const cells = names.map((name) => row.get(name) ?? null);
-      this.#note(
+      this.#collect(
         fresh,
         cells.map((cell) => (cell === null ? null : Buffer.from(cell).toString('latin1'))),
       );
@@ -180,14 +188,14 @@ class EntityCounter {
     const cells = Array.from<string | null>({ length: this.plan.outputs.length });
     let length = 0;
     while (rows.next()) {
-      let end = rows.rowStart + HEAD;
+      let end = rows.rowStart + HEADER_BYTES;
       for (let i = 0; i < this.#width; i++) {
         rows.value();
         end = rows.end;
       }
       for (let i = this.#width; i < cells.length; i++)
         cells[i] = rows.value() ? rows.source.toString('latin1', rows.start, rows.end) : null;
-      this.#note(fresh, cells);
+      this.#collect(fresh, cells);
       const at = length;
       length += rows.source.copy(shown, at, rows.rowStart, end);
       shown.writeInt32BE(length - at - 1, at + 1);
@@ -197,7 +205,7 @@ class EntityCounter {
   }
 
   /** Adds the entities of a row to `fresh` unless an earlier row of the answer showed them. */
-  #note(fresh: Map<string, ShownEntity>, cells: readonly (string | null)[]): void {
+  #collect(fresh: Map<string, ShownEntity>, cells: readonly (string | null)[]): void {
     for (const { entity, columns } of this.#keys) {
       const values = columns.map((column) => cells[column] ?? null);
       if (values.every((value) => value === null)) continue;
@@ -209,11 +217,11 @@ class EntityCounter {
 
   /** Adds new entities to the counts. @throws QueryError E4290 if a limit is exceeded, E5038 */
   async #count(fresh: ReadonlyMap<string, ShownEntity>): Promise<void> {
-    const additions = this.#quotas.map(({ key, windowMs, most, entities }) => {
-      const own = [...fresh.values()].filter(({ entity }) => entities.has(entity));
-      return { key, windowMs, most, members: own.map((shown) => this.#hash(key, shown)) };
+    const additions = this.#quotas.map(({ key, windowMs, limit, entities }) => {
+      const counted = [...fresh.values()].filter(({ entity }) => entities.has(entity));
+      return { key, windowMs, maxSize: limit, members: counted.map((shown) => this.#hash(key, shown)) };
     });
-    const { limiter } = SealedValue.open(this.#parts.means);
+    const { limiter } = SealedValue.open(this.#parts.controls);
     const { refused, counts } = await limiter.entities.add(additions);
     if (refused !== null) {
       const waitMs = counts[refused]?.endsInMs ?? 0;
@@ -243,4 +251,4 @@ class EntityCounter {
 }
 
 /** Length of the header of a DataRow message, in bytes. */
-const HEAD = 7;
+const HEADER_BYTES = 7;

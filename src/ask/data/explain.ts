@@ -11,12 +11,19 @@ import { explainLines } from './runtime/step.js';
 export type UpstreamDetail = 'statement' | 'plan';
 
 /** Possible origins of a statement parameter's value. */
-export const ORIGINS = ['literal', 'parameter', 'gateway', 'attribute', 'step', 'mask_key'] as const;
+export const PARAMETER_ORIGINS = [
+  'literal',
+  'parameter',
+  'gateway',
+  'attribute',
+  'step',
+  'mask_key',
+] as const;
 
 /** `value` is set only for literals in the caller's text; `number` is the `n` of the caller's `$n`. */
 interface UpstreamParameter {
   readonly type: string;
-  readonly from: (typeof ORIGINS)[number];
+  readonly from: (typeof PARAMETER_ORIGINS)[number];
   readonly value?: string;
   readonly number?: number;
 }
@@ -37,22 +44,22 @@ export interface ExplainResult {
 /**
  * Compiles a query without running it. The database's plan is requested once the decision is durable.
  *
- * @param wanted not null: also shows the statement sent to the database, for which the caller needs an admin role
- * @throws QueryError E2101 if `wanted` is set and the caller has no admin role, and the errors of `respond`
+ * @param detail not null: also shows the statement sent to the database, for which the caller needs an admin role
+ * @throws QueryError E2101 if `detail` is set and the caller has no admin role, and the errors of `respond`
  */
 export function explainPlan(
   parts: AnswerParts,
   question: DataQuestion,
-  wanted: UpstreamDetail | null,
+  detail: UpstreamDetail | null,
   signal: AbortSignal,
 ): Promise<ExplainResult> {
-  const action = wanted === 'plan' ? 'explain_plan' : 'explain';
+  const action = detail === 'plan' ? 'explain_plan' : 'explain';
   return respond<GovernedPlan, ExplainResult>(parts, question, {
     ...decisionOf(parts, question, action),
-    ...(wanted !== null && { permits: adminsOnly('upstreamForAdmins') }),
+    ...(detail !== null && { requireAllowed: adminsOnly('upstreamForAdmins') }),
     answer: async (plan, caller) => {
-      const statement = wanted === null ? null : statementOf(plan);
-      const explained = wanted === 'plan' ? await upstreamPlan(parts, caller, plan, signal) : {};
+      const statement = detail === null ? null : statementOf(plan);
+      const explained = detail === 'plan' ? await upstreamPlan(parts, caller, plan, signal) : {};
       return { plan, caller, upstream: statement === null ? null : { ...statement, ...explained } };
     },
   });

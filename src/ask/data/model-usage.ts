@@ -4,17 +4,17 @@ import type { DecoderUsage, RerankUsage } from './content-plane.js';
 
 /** Counts a query's use of external models and the cache, for its outcome record. */
 export class ModelUsage {
-  #all: DecoderUsage | null = null;
+  #decoded: DecoderUsage | null = null;
   #reranked: RerankUsage | null = null;
   #embedded = 0;
   #cached: { readonly epoch: string; readonly age_ms: number } | null = null;
 
-  add(spent: DecoderUsage): void {
-    this.#all = this.#all === null ? spent : summed(this.#all, spent);
+  add(usage: DecoderUsage): void {
+    this.#decoded = this.#decoded === null ? usage : sum(this.#decoded, usage);
   }
 
-  addReranked(spent: RerankUsage): void {
-    this.#reranked = this.#reranked === null ? spent : summed(this.#reranked, spent);
+  addReranked(usage: RerankUsage): void {
+    this.#reranked = this.#reranked === null ? usage : sum(this.#reranked, usage);
   }
 
   /** Adds the estimated tokens of values to embed, cached or not; a value that is not a text counts as JSON. */
@@ -25,7 +25,7 @@ export class ModelUsage {
 
   /** Tokens used with all models, as reported by their servers, or estimated if they report none. */
   get tokens(): number {
-    const { promptTokens = 0, answerTokens = 0, unreportedTokens = 0 } = this.#all ?? {};
+    const { promptTokens = 0, answerTokens = 0, unreportedTokens = 0 } = this.#decoded ?? {};
     const { tokens = 0, unreportedTokens: unreported = 0 } = this.#reranked ?? {};
     return this.#embedded + promptTokens + answerTokens + unreportedTokens + tokens + unreported;
   }
@@ -36,27 +36,27 @@ export class ModelUsage {
 
   /** Returns the usage as JSON; null if neither a decoder, a reranker nor the cache was used. */
   detail(): string | null {
-    if (this.#all === null && this.#reranked === null && this.#cached === null) return null;
+    if (this.#decoded === null && this.#reranked === null && this.#cached === null) return null;
     return JSON.stringify({
-      ...(this.#all !== null && { decoded: decodedIn(this.#all) }),
-      ...(this.#reranked !== null && { reranked: rerankedIn(this.#reranked) }),
+      ...(this.#decoded !== null && { decoded: decodeDetail(this.#decoded) }),
+      ...(this.#reranked !== null && { reranked: rerankDetail(this.#reranked) }),
       ...(this.#cached !== null && { cached: this.#cached }),
     });
   }
 }
 
-function summed<T extends DecoderUsage | RerankUsage>(a: T, b: T): T {
+function sum<T extends DecoderUsage | RerankUsage>(a: T, b: T): T {
   const total: Record<string, number> = { ...a };
   for (const [name, count] of Object.entries(b)) total[name] = (total[name] ?? 0) + count;
   return total as unknown as T; // cast: both have the same fields
 }
 
-function rerankedIn({ passages, known, requests, tokens }: RerankUsage) {
-  return { passages, known, requests, tokens };
+function rerankDetail({ passages, cached, requests, tokens }: RerankUsage) {
+  return { passages, known: cached, requests, tokens };
 }
 
-function decodedIn({ passages, requests, promptTokens, answerTokens, known }: DecoderUsage) {
-  return { passages, known, requests, prompt_tokens: promptTokens, answer_tokens: answerTokens };
+function decodeDetail({ passages, requests, promptTokens, answerTokens, cached }: DecoderUsage) {
+  return { passages, known: cached, requests, prompt_tokens: promptTokens, answer_tokens: answerTokens };
 }
 
 export interface IndexRead {
@@ -70,8 +70,8 @@ export class IndexesRead {
   readonly #times = new Map<string, string | null>();
 
   add(facet: string, indexedAt: string | null): void {
-    const known = this.#times.get(facet);
-    this.#times.set(facet, known === undefined ? indexedAt : older(known, indexedAt));
+    const earlier = this.#times.get(facet);
+    this.#times.set(facet, earlier === undefined ? indexedAt : older(earlier, indexedAt));
   }
 
   list(): readonly IndexRead[] {

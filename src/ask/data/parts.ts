@@ -41,8 +41,8 @@ export interface PlanningParts {
   readonly rollups: Rollups;
 }
 
-/** The rights that a plan is compiled for, and the subject. Compilations for different subjects take turns. */
-export interface PlannedFor extends Pick<Caller, 'access' | 'manifest'> {
+/** The rights that a plan is compiled for, and the subject, since compilations for different subjects take turns. */
+export interface PlanningCaller extends Pick<Caller, 'access' | 'manifest'> {
   readonly identity: { readonly subject: string };
 }
 
@@ -53,38 +53,38 @@ export interface Rollups {
 
 /** Decides whether a caller may see many passages of a store or only a few. */
 export interface PermittedCounts {
-  /** @param some the plan that counts permitted passages, up to the limit in slot `limit` */
-  areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean>;
+  /** @param countPlan the plan that counts permitted passages, up to the limit in slot `limit` */
+  areMany(countPlan: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean>;
 }
 
-export interface CountedWords {
+export interface WordCounts {
   readonly documents: number;
   /** For each word of the query, by id, the number of passages that contain it. */
   readonly frequencies: ReadonlyMap<number, number>;
   /** The `pg_snapshot` in which the passages were counted; null if unknown. */
   readonly snapshot: string | null;
   readonly key: string;
-  readonly isKept: boolean;
+  readonly isCached: boolean;
 }
 
 export interface WordCounter {
-  of(
+  count(
     counts: NonNullable<GovernedStore['counts']>,
     terms: readonly number[],
     epoch: string,
     input: RuntimeInput,
-  ): Promise<CountedWords>;
+  ): Promise<WordCounts>;
   /**
-   * Checks that counts from `of` are still valid after the search that used them, and caches new ones.
+   * Checks that counts from `count` are still valid after the search that used them, and caches new ones.
    *
-   * @param seen the `pg_snapshot` of the passages found; null if unknown
+   * @param foundSnapshot the `pg_snapshot` of the passages found; null if unknown
    * @returns false if cached counts may be out of date; they are then dropped
    */
-  holds(
+  confirm(
     facet: string,
     counts: NonNullable<GovernedStore['counts']>,
-    found: CountedWords,
-    seen: string | null,
+    counted: WordCounts,
+    foundSnapshot: string | null,
     input: RuntimeInput,
   ): boolean;
 }
@@ -108,7 +108,7 @@ export interface StepInput {
 export interface RuntimeInput extends StepInput {
   /** The deadline on the clock of `performance.now()`. */
   readonly until: number;
-  readonly spending: ModelUsage;
+  readonly usage: ModelUsage;
   readonly indexes: IndexesRead;
 }
 
@@ -125,7 +125,7 @@ export interface RunningParts {
   /** Connector for plans without relations, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
-  readonly means: BreakGlassParts['means'];
+  readonly controls: BreakGlassParts['controls'];
   /** Returns the signer of the rights that are attached to statements on a connector with row security. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
@@ -135,7 +135,7 @@ export interface RunningParts {
   readonly memory: AnswerMemory;
   readonly epochs: DataEpochs;
   readonly caps: Caps;
-  readonly underway: RunningQueries;
+  readonly runningQueries: RunningQueries;
 }
 
 /** Dependencies for running queries. */
@@ -153,13 +153,13 @@ export interface ShadowHolder {
 /** Observes data questions after their decisions. Its methods neither throw nor wait, nor affect the question. */
 export interface ShadowWatch {
   /** @param outcome the served plan, or the error of a refusal */
-  decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void;
+  onDecision(caller: Caller, question: PlannedQuestion, outcome: unknown): void;
   /** Called when the fast path sends a question of a known shape, without planning it, to the database. */
-  routed(question: KnownQuestion): void;
+  onFastPath(question: FastPathQuestion): void;
 }
 
 /** A question of a known shape: its route with the plan, and its text as UTF-8 in `bytes`, from `start` up to `end`. */
-export interface KnownQuestion {
+export interface FastPathQuestion {
   readonly caller: Caller;
   readonly route: {
     readonly plan: GovernedPlan;
@@ -185,7 +185,7 @@ export interface RuntimeRows {
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
 }
 
-export const NOTHING: RuntimeRows = Object.freeze({
+export const NO_ROWS: RuntimeRows = Object.freeze({
   json: '[]',
   keys: () => [],
   clip: null,

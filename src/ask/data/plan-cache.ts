@@ -22,25 +22,25 @@ interface PlanCacheStats {
  * versions of manifest and policy, so entries never become stale; unused ones are evicted.
  */
 export interface PlanCache {
-  /** Returns the cached plan, or if there is none the result of `shapeOf`, to be passed to `keep`. */
-  look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
-  /** @param shaped result of `look` */
-  keep(rights: string, text: string, shaped: ShapedText | null, compiled: CompiledStatement): void;
+  /** Returns the cached plan; if there is none, the result of `shapeOf`, to be passed to `add`. */
+  find(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
+  /** @param shaped result of `find` */
+  add(rights: string, text: string, shaped: ShapedText | null, compiled: CompiledStatement): void;
   /** Returns the cached plan template that fits `text`; null if there is none. Not counted as a hit or miss. */
   templateOf(rights: string, text: string): PlanTemplate | null;
   stats(): PlanCacheStats;
 }
 
-/** The plan of one text, or templates for texts of one shape; these differ in literals that their plans depend on. */
+/** The plan of one text, or the plan templates of one shape, which differ in literals that determine the plan. */
 type CachedPlan =
   | { readonly kind: 'text'; readonly plan: GovernedPlan; bytes: number }
   | { readonly kind: 'shape'; readonly templates: PlanTemplate[]; bytes: number };
 
 /** Approximate heap bytes of a plan per character of its SQL; a test compares it with V8's figures. */
-const BYTES_OF_CHARACTER = 36;
+const BYTES_PER_CHARACTER = 36;
 const PLAN_BYTES = 1_024;
 /** Maximum number of plans per shape; beyond it, the oldest is evicted. */
-const TEMPLATES = 16;
+const MAX_TEMPLATES = 16;
 
 /** LRU cache of at most `maxBytes`. */
 export function createPlanCache(maxBytes: number): PlanCache {
@@ -50,7 +50,7 @@ export function createPlanCache(maxBytes: number): PlanCache {
   });
   const counts = { hits: 0, shapeHits: 0, misses: 0 };
 
-  const keep = (
+  const add = (
     rights: string,
     text: string,
     shaped: ShapedText | null,
@@ -59,32 +59,32 @@ export function createPlanCache(maxBytes: number): PlanCache {
     const { plan, template } = compiled;
     if (shaped === null || template === null || shaped.literals.length === 0) {
       const key = textKey(rights, text);
-      entries.set(key, { kind: 'text', plan, bytes: weight(key, [plan]) });
+      entries.set(key, { kind: 'text', plan, bytes: entryBytes(key, [plan]) });
       return;
     }
     const key = shapeKey(rights, shaped);
-    const known = entries.peek(key);
-    const others = known?.kind === 'shape' ? known.templates.slice(1 - TEMPLATES) : [];
+    const existing = entries.peek(key);
+    const others = existing?.kind === 'shape' ? existing.templates.slice(1 - MAX_TEMPLATES) : [];
     const templates = [...others, template];
     entries.set(key, {
       kind: 'shape',
       templates,
-      bytes: weight(
+      bytes: entryBytes(
         key,
         templates.map((t) => t.plan),
       ),
     });
   };
-  const look: PlanCache['look'] = (rights, text) => {
+  const find: PlanCache['find'] = (rights, text) => {
     const exact = entries.get(textKey(rights, text));
     if (exact?.kind === 'text') {
       counts.hits++;
       return exact.plan;
     }
     const shaped = shapeOf(text);
-    const like = shaped === null ? undefined : entries.get(shapeKey(rights, shaped));
-    if (shaped !== null && like?.kind === 'shape') {
-      const plan = fillTemplate(like.templates, shaped);
+    const entry = shaped === null ? undefined : entries.get(shapeKey(rights, shaped));
+    if (shaped !== null && entry?.kind === 'shape') {
+      const plan = fillTemplate(entry.templates, shaped);
       if (plan !== null) {
         counts.shapeHits++;
         return plan;
@@ -94,13 +94,13 @@ export function createPlanCache(maxBytes: number): PlanCache {
     return { shaped };
   };
   return {
-    look,
-    keep,
+    find,
+    add,
     templateOf(rights, text) {
       const shaped = shapeOf(text);
-      const like = shaped === null ? undefined : entries.peek(shapeKey(rights, shaped));
-      if (shaped === null || like?.kind !== 'shape') return null;
-      return like.templates.findLast((template) => template.fill(shaped.literals) !== null) ?? null;
+      const entry = shaped === null ? undefined : entries.peek(shapeKey(rights, shaped));
+      if (shaped === null || entry?.kind !== 'shape') return null;
+      return entry.templates.findLast((template) => template.fill(shaped.literals) !== null) ?? null;
     },
     stats: () => ({ ...counts, entries: entries.size, bytes: entries.calculatedSize }),
   };
@@ -123,9 +123,9 @@ function shapeKey(rights: string, { shape }: ShapedText): string {
   return `s ${rights} ${shape}`;
 }
 
-function weight(key: string, plans: readonly GovernedPlan[]): number {
+function entryBytes(key: string, plans: readonly GovernedPlan[]): number {
   return plans.reduce(
-    (sum, p) => sum + BYTES_OF_CHARACTER * emit(p).sql.length + literalBytes(p) + PLAN_BYTES,
+    (sum, p) => sum + BYTES_PER_CHARACTER * emit(p).sql.length + literalBytes(p) + PLAN_BYTES,
     2 * key.length,
   );
 }

@@ -27,7 +27,7 @@ import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { RecordingParts } from '../request/parts.js';
 import type { QuestionBody } from '../request/request-target.js';
-import type { PlannedFor, PlanningParts, Rollups } from './parts.js';
+import type { PlanningCaller, PlanningParts, Rollups } from './parts.js';
 import { withinDeadline } from './query-limits.js';
 import type { DataQuestion, PlannedQuestion } from './question.js';
 
@@ -36,21 +36,21 @@ export type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 /** Returns the governed plan of a query: the prepared one, a cached one or a newly compiled one. */
 export function planOf(
   parts: CompilingParts,
-  caller: PlannedFor,
+  caller: PlanningCaller,
   question: PlannedQuestion,
   record: Pick<DecisionRecord, 'mark'>,
 ): GovernedPlan | Promise<GovernedPlan> {
   const { access, manifest } = caller;
   const usable = question.mayBeOld === true ? parts.rollups.usable(manifest) : NO_ROLLUPS;
   if (question.body.kind === 'metrics') return metricsPlan(parts, caller, question.body.request, usable);
-  const known = preparedPlan(question);
+  const prepared = preparedPlan(question);
   // INVARIANT: a plan is reused only under equal versions and an equal access signature.
   if (
-    known?.catalogVersion === manifest.catalog.version &&
-    known.accessSignature === access.signature &&
-    (known.rollup === null || usable.builtAt.has(known.rollup))
+    prepared?.catalogVersion === manifest.catalog.version &&
+    prepared.accessSignature === access.signature &&
+    (prepared.rollup === null || usable.builtAt.has(prepared.rollup))
   )
-    return known;
+    return prepared;
   const { text, world } = statementOf(question.body);
   const { parameterOids } = question;
   const rights = rightsKey(caller, world, parameterOids, usable);
@@ -58,54 +58,54 @@ export function planOf(
   const options = { parameterOids, world, hasDecoder: parts.content.hasDecoder, rollups };
   if (!isShort(text))
     return longPlan(parts, caller, rights, text, options, record).catch((error: unknown) => {
-      throw emptySqlOr(error, question.body);
+      throw asEmptySql(error, question.body);
     });
-  const compiled = (shaped: ShapedText | null): CompiledTemplate => {
+  const compileShaped = (shaped: ShapedText | null): CompiledTemplate => {
     try {
       const parsed = parse(text);
       const compile = (): CompiledTemplate =>
         compileTemplate(text, shaped, manifest.catalog, access, { ...options, parsed });
-      const inTime = (): CompiledTemplate => withinDeadline(parts, caller, text.length, compile);
-      return isEmpty(access) ? facetsOnly(inTime) : inTime();
+      const compileInTime = (): CompiledTemplate => withinDeadline(parts, caller, text.length, compile);
+      return isEmpty(access) ? facetsOnly(compileInTime) : compileInTime();
     } catch (error) {
-      throw emptySqlOr(error, question.body);
+      throw asEmptySql(error, question.body);
     }
   };
-  return knownOrCompiled(parts, caller, rights, text, compiled);
+  return cachedOrCompiled(parts, caller, rights, text, compileShaped);
 }
 
 /** Returns the cached plan of a text, or compiles the text when it is the caller's turn. */
-function knownOrCompiled(
+function cachedOrCompiled(
   { plans }: CompilingParts,
-  { identity }: PlannedFor,
+  { identity }: PlanningCaller,
   rights: string,
   text: string,
-  compiled: (shaped: ShapedText | null) => CompiledStatement,
+  compile: (shaped: ShapedText | null) => CompiledStatement,
 ): GovernedPlan | Promise<GovernedPlan> {
-  const first = plans.look(rights, text);
+  const first = plans.find(rights, text);
   if (first instanceof GovernedPlan) return first;
   return compileTurns.run(identity.subject, (hasWaited) => {
     // Another text of the same shape may have been compiled meanwhile.
-    const found = hasWaited ? plans.look(rights, text) : first;
-    if (found instanceof GovernedPlan) return found;
-    const made = compiled(found.shaped);
-    plans.keep(rights, text, found.shaped, made);
-    return made.plan;
+    const cached = hasWaited ? plans.find(rights, text) : first;
+    if (cached instanceof GovernedPlan) return cached;
+    const compiled = compile(cached.shaped);
+    plans.add(rights, text, cached.shaped, compiled);
+    return compiled.plan;
   });
 }
 
 function rightsKey(
-  { access, manifest }: PlannedFor,
+  { access, manifest }: PlanningCaller,
   world: RequestedWorld,
   parameterOids: readonly number[],
-  { key }: Usable,
+  { key }: UsableRollups,
 ): string {
   return `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')} ${key}`;
 }
 
-type Usable = ReturnType<Rollups['usable']>;
+type UsableRollups = ReturnType<Rollups['usable']>;
 
-const NO_ROLLUPS: Usable = Object.freeze({ builtAt: new Map(), key: '' });
+const NO_ROLLUPS: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
 
 /** Returns the plan template of a query planned just before; null for a metrics query or if no cached one fits. */
 export function templateOf(
@@ -125,18 +125,18 @@ export function templateOf(
  */
 async function longPlan(
   parts: CompilingParts,
-  caller: PlannedFor,
+  caller: PlanningCaller,
   rights: string,
   text: string,
   options: CompileOptions,
   record: Pick<DecisionRecord, 'mark'>,
 ): Promise<GovernedPlan> {
-  const known = parts.plans.look(rights, text);
-  if (known instanceof GovernedPlan) return known;
+  const cached = parts.plans.find(rights, text);
+  if (cached instanceof GovernedPlan) return cached;
   const { access, manifest, identity } = caller;
   return parts.marks.during(record.mark(text), async () => {
     const parsed = oneStatement(await parts.parsing.parse(text, identity.subject));
-    const steps = compileInSteps(text, known.shaped, manifest.catalog, access, { ...options, parsed });
+    const steps = compileInSteps(text, cached.shaped, manifest.catalog, access, { ...options, parsed });
     const compiled = await inTurns(steps, (next) => withinDeadline(parts, caller, text.length, next)).catch(
       (error: unknown) => {
         throw isEmpty(access) ? withoutAccess(error) : error;
@@ -144,7 +144,7 @@ async function longPlan(
     );
     if (isEmpty(access)) requireFacetsOnly(compiled);
     await setImmediate();
-    parts.plans.keep(rights, text, known.shaped, compiled);
+    parts.plans.add(rights, text, cached.shaped, compiled);
     return compiled.plan;
   });
 }
@@ -166,9 +166,9 @@ function facetsOnly(compile: () => CompiledTemplate): CompiledTemplate {
 }
 
 function withoutAccess(error: unknown): unknown {
-  const isTold =
+  const isReported =
     error instanceof QueryError && (error.entry === 'unknownFacet' || error.entry === 'noDecoder');
-  return error instanceof QueryError && !isTold ? queryError('noAccess', {}) : error;
+  return error instanceof QueryError && !isReported ? queryError('noAccess', {}) : error;
 }
 
 /** Requires that a plan only retrieves from facets. @throws QueryError E2102 */
@@ -179,7 +179,7 @@ function requireFacetsOnly(compiled: CompiledTemplate): CompiledTemplate {
 }
 
 /** Converts `noStatement` to E0246 for a `sql` body, as the contract requires; other errors are returned unchanged. */
-function emptySqlOr(error: unknown, body: QuestionBody): unknown {
+function asEmptySql(error: unknown, body: QuestionBody): unknown {
   const isEmptySql = body.kind === 'sql' && error instanceof QueryError && error.entry === 'noStatement';
   return isEmptySql ? queryError('emptySql', {}) : error;
 }
@@ -191,15 +191,15 @@ function preparedPlan({ prepared, body, parameterOids }: PlannedQuestion): Gover
 /** Returns the plan of a metrics query. Its cache key contains `metrics` to keep it apart from statements. */
 function metricsPlan(
   parts: CompilingParts,
-  caller: PlannedFor,
+  caller: PlanningCaller,
   request: MetricsRequest,
-  usable: Usable,
+  usable: UsableRollups,
 ): GovernedPlan | Promise<GovernedPlan> {
   const { access, manifest } = caller;
   const rights = `${manifest.catalog.version} ${access.signature} metrics ${usable.key}`;
   const rollups: ReadonlySet<string> = new Set(usable.builtAt.keys());
   const text = JSON.stringify(request);
-  return knownOrCompiled(parts, caller, rights, text, () => {
+  return cachedOrCompiled(parts, caller, rights, text, () => {
     if (isEmpty(access)) throw queryError('noAccess', {});
     const compile = (): GovernedPlan => compileMetrics(request, manifest.catalog, access, { rollups });
     return { plan: withinDeadline(parts, caller, text.length, compile), template: null };
@@ -223,7 +223,7 @@ export function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
 }
 
 /** Adds the position in the query text to a value error, unless the text was parsed in another thread. */
-export function placedError(
+export function withPosition(
   error: unknown,
   { body, parameterOids }: Pick<DataQuestion, 'body' | 'parameterOids'>,
   { manifest, access }: Pick<Caller, 'manifest' | 'access'>,

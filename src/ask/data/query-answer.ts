@@ -31,7 +31,7 @@ export interface QueryAnswer {
 
 /** Models and standbys that a query used, for its outcome record. */
 export interface QueryUses {
-  readonly spending: ModelUsage;
+  readonly usage: ModelUsage;
   readonly standby: StandbyUse;
 }
 
@@ -59,10 +59,10 @@ export function rollupFreshness(
   plan: GovernedPlan,
 ): AnswerFreshness | null {
   if (plan.rollup === null) return null;
-  const known = rollups.usable(manifest).builtAt.get(plan.rollup);
+  const builtAt = rollups.usable(manifest).builtAt.get(plan.rollup);
   // If the rollup became too old after planning, report the maximum age.
   const oldest = Date.now() - (manifest.rollups.get(plan.rollup)?.maxAgeMs ?? 0);
-  return { from: 'rollup', asOf: known ?? oldest };
+  return { from: 'rollup', asOf: builtAt ?? oldest };
 }
 
 /** Returns the freshness of an answer from a standby; null if the primary answered. */
@@ -84,15 +84,15 @@ export class CountedSink implements RowSink {
     return this.#sink.write(dataRows, rows);
   }
 
-  left(): number {
-    return this.#sink.left?.() ?? this.#rows;
+  rowsSent(): number {
+    return this.#sink.rowsSent?.() ?? this.#rows;
   }
 }
 
 /** Tracks whether standbys may answer a request, and which one did. */
 export class StandbyUse {
   readonly #reads: StandbyReads | null;
-  /** Permission of all statements together; null while one statement alone needs none beyond `#reads`. */
+  /** Permission that all statements share; null while there is a single statement, for which `#reads` suffices. */
   #steps: StepReads | null;
   /** The source of the rows of each statement of the request; null for the primary. */
   readonly #sources: (StandbySource | null)[] = [];
@@ -121,13 +121,13 @@ export class StandbyUse {
   /** Returns engine options for the next statement, and records the source of its rows. */
   statement(): {
     readonly standby: StandbyReads | null;
-    readonly readFrom: (source: StandbySource | null) => void;
+    readonly onSource: (source: StandbySource | null) => void;
   } {
-    const place = this.#sources.push(null) - 1;
+    const index = this.#sources.push(null) - 1;
     return {
       standby: this.reads,
-      readFrom: (source) => {
-        this.#sources[place] = source; // replaced if the statement is sent again
+      onSource: (source) => {
+        this.#sources[index] = source; // replaced if the statement is sent again
       },
     };
   }

@@ -3,11 +3,11 @@ import { stopAfter, TimeLimitError } from '../../base/threads/main-thread-time.j
 import type { Caller } from '../request/caller.js';
 import { quotasFor } from '../request/limit.js';
 import type { RecordingParts } from '../request/parts.js';
-import type { PlannedFor, RunningParts } from './parts.js';
+import type { PlanningCaller, RunningParts } from './parts.js';
 import { chargeUse, explainLines } from './runtime/step.js';
 
 /** Lifetime of a cost estimate in ms. */
-const HOLDS_MS = 60_000;
+const ESTIMATE_TTL_MS = 60_000;
 
 interface Estimate {
   readonly at: number;
@@ -19,12 +19,12 @@ const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
 
 /** Returns the lowest cost cap among the caller's data roles; null if none of them has a cap. */
 function costCapOf({ access, snapshot }: Caller): number | null {
-  let least: number | null = null;
+  let cap: number | null = null;
   for (const role of access.dataRoles) {
-    const most = snapshot.roles.get(role)?.maxCost ?? null;
-    if (most !== null) least = Math.min(least ?? most, most);
+    const roleCap = snapshot.roles.get(role)?.maxCost ?? null;
+    if (roleCap !== null) cap = Math.min(cap ?? roleCap, roleCap);
   }
-  return least;
+  return cap;
 }
 
 /**
@@ -38,10 +38,10 @@ export function withinCost(
   caller: Caller,
   plan: GovernedPlan,
 ): Promise<void> | undefined {
-  const most = costCapOf(caller);
-  if (most === null) return undefined;
+  const cap = costCapOf(caller);
+  if (cap === null) return undefined;
   return estimateOf(parts, caller, plan).then((cost) => {
-    if (cost > most) throw queryError('costCap', {});
+    if (cost > cap) throw queryError('costCap', {});
   });
 }
 
@@ -61,8 +61,8 @@ export function countsCost(caller: Caller): boolean {
 }
 
 async function estimateOf(parts: RunningParts, caller: Caller, plan: GovernedPlan): Promise<number> {
-  const known = ESTIMATES.get(plan.query);
-  if (known !== undefined && performance.now() - known.at < HOLDS_MS) return known.cost;
+  const estimate = ESTIMATES.get(plan.query);
+  if (estimate !== undefined && performance.now() - estimate.at < ESTIMATE_TTL_MS) return estimate.cost;
   const { lines } = await explainLines(parts, caller, plan, { maxRows: 0, signal: null, charged: true });
   // The first line has the total: `Sort  (cost=1.10..2.20 rows=3 width=4)`.
   const cost = Number(/\(cost=[\d.]+?\.\.([\d.]+) /.exec(lines[0] ?? '')?.[1] ?? Number.NaN);
@@ -81,12 +81,12 @@ export interface QuestionTime {
 /** Returns a deadline with a signal that aborts then, or when `signal` does; a `timeoutMs` of 0 means no timeout. */
 export function questionTime(timeoutMs: number, signal: AbortSignal | null): QuestionTime {
   if (timeoutMs <= 0) return { until: Number.POSITIVE_INFINITY, signal, end: () => undefined };
-  const up = new AbortController();
-  const late = (): void => up.abort(queryError('timedOut', { seconds: timeoutMs / 1_000 }));
-  const timer = setTimeout(late, timeoutMs);
+  const timeout = new AbortController();
+  const onTimeout = (): void => timeout.abort(queryError('timedOut', { seconds: timeoutMs / 1_000 }));
+  const timer = setTimeout(onTimeout, timeoutMs);
   return {
     until: performance.now() + timeoutMs,
-    signal: signal === null ? up.signal : AbortSignal.any([signal, up.signal]),
+    signal: signal === null ? timeout.signal : AbortSignal.any([signal, timeout.signal]),
     end: () => clearTimeout(timer),
   };
 }
@@ -105,7 +105,7 @@ const DEADLINE_MS = 2_000;
  */
 export function withinDeadline<T>(
   { log }: Pick<RecordingParts, 'log'>,
-  { identity }: PlannedFor,
+  { identity }: PlanningCaller,
   size: number,
   compile: () => T,
 ): T {

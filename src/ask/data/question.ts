@@ -58,10 +58,10 @@ export interface ResultDelivery {
   /** The snapshots of the enclosing transaction if its isolation level is REPEATABLE READ or above. */
   readonly snapshots?: Snapshots;
   /**
-   * Permits caching if the manifest allows it; `anew` skips the look-up. If absent, the cache is neither read nor
+   * Permits caching if the manifest allows it; `refresh` skips the look-up. If absent, the cache is neither read nor
    * written, e.g. within a transaction.
    */
-  readonly again?: 'given before' | 'anew';
+  readonly caching?: 'reuse' | 'refresh';
   /** Number of copies that the consumer makes of a large row; 0 by default. */
   readonly copies?: number;
   /** The receipt that the client wants; none by default. */
@@ -117,17 +117,17 @@ export class Snapshots {
    * @param rightsAsOf see `Caller`; a standby is only used if it has everything committed before this time
    * @throws QueryError E0511 if the engine does not support snapshots
    */
-  of(engine: GovernedEngine, { rightsAsOf }: Pick<Caller, 'rightsAsOf'>): TransactionSnapshot {
-    const known = this.#byEngine.get(engine);
-    if (known !== undefined) return known;
-    const begun = engine.snapshot(this.#level, this.#subject, readsSince(this.#standby, rightsAsOf));
-    if (begun === null)
+  snapshotOn(engine: GovernedEngine, { rightsAsOf }: Pick<Caller, 'rightsAsOf'>): TransactionSnapshot {
+    const existing = this.#byEngine.get(engine);
+    if (existing !== undefined) return existing;
+    const snapshot = engine.snapshot(this.#level, this.#subject, readsSince(this.#standby, rightsAsOf));
+    if (snapshot === null)
       throw queryError('unresolvable', {
         detail: 'the embedded engine keeps no snapshot for the statements of a transaction',
         hint: 'ask in READ COMMITTED',
       });
-    this.#byEngine.set(engine, begun);
-    return begun;
+    this.#byEngine.set(engine, snapshot);
+    return snapshot;
   }
 
   end(): void {
@@ -139,7 +139,7 @@ export class Snapshots {
 /** Returns `reads`, requiring that answers see everything committed before `time`; without a time, `reads` itself. */
 function readsSince(reads: StandbyReads | null, time: number | undefined): StandbyReads | null {
   if (reads === null || time === undefined) return reads;
-  const since = new StepReads(reads);
-  since.requireCommitted(time);
-  return since;
+  const steps = new StepReads(reads);
+  steps.requireCommitted(time);
+  return steps;
 }

@@ -30,11 +30,11 @@ export class RunningQueries {
   constructor(revoked: RevocationCheck, approvals: FollowedApprovals) {
     this.#revoked = revoked;
     this.#approvals = approvals;
-    const look = (): void => {
+    const recheck = (): void => {
       for (const running of this.#running) this.#endIfRevoked(running);
     };
-    revoked.follow(look);
-    approvals.follow(look);
+    revoked.follow(recheck);
+    approvals.follow(recheck);
   }
 
   begin(caller: Caller, plan: GovernedPlan, signal: AbortSignal | null, served: Caller['model']): QueryRun {
@@ -45,7 +45,7 @@ export class RunningQueries {
     else signal?.addEventListener('abort', onAbort, { once: true });
     this.#running.add(running);
     // The model may have changed since the decision.
-    endUnlessKept(running, served);
+    abortIfRightsChanged(running, served);
     this.#endIfRevoked(running);
     const end = (): void => {
       this.#running.delete(running);
@@ -55,13 +55,13 @@ export class RunningQueries {
   }
 
   /** Called when another model is served; aborts queries whose rights have changed. */
-  changed(model: Caller['model']): void {
-    for (const running of this.#running) endUnlessKept(running, model);
+  onModelChange(model: Caller['model']): void {
+    for (const running of this.#running) abortIfRightsChanged(running, model);
   }
 
-  /** True if `caller` may be given an answer now, by its token, its approvals and its rights to `plan`. */
+  /** True if the token, the approvals and the rights of `caller` still permit an answer to `plan`. */
   mayAnswer(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
-    return isKept(caller, plan, served) && !this.#isRevoked(caller);
+    return hasSameRights(caller, plan, served) && !this.#isRevoked(caller);
   }
 
   #endIfRevoked({ caller, stop }: RunningQuery): void {
@@ -72,49 +72,62 @@ export class RunningQueries {
   #isRevoked({ identity, access, snapshot, manifest, circumstances, purpose, task }: Caller): boolean {
     if (this.#revoked.has(identity)) return true;
     if (circumstances.approved.ids.length === 0) return false;
-    const now = { ...circumstances, approved: this.#approvals.of(identity, purpose, task) };
-    const { open } = effectiveAccess(identity, snapshot, manifest.catalog, now, access.read);
-    return access.open.some((key) => !open.includes(key));
+    const currentCircumstances = {
+      ...circumstances,
+      approved: this.#approvals.inForce(identity, purpose, task),
+    };
+    const { metConditions } = effectiveAccess(
+      identity,
+      snapshot,
+      manifest.catalog,
+      currentCircumstances,
+      access.readAttributes,
+    );
+    return access.metConditions.some((key) => !metConditions.includes(key));
   }
 }
 
-function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['model']): void {
-  if (!isKept(caller, plan, served)) stop.abort(queryError('rightsChanged', {}));
+function abortIfRightsChanged({ caller, plan, stop }: RunningQuery, served: Caller['model']): void {
+  if (!hasSameRights(caller, plan, served)) stop.abort(queryError('rightsChanged', {}));
 }
 
-function isKept(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
-  return caller.model === served || keeps(caller, plan, served);
+function hasSameRights(caller: Caller, plan: GovernedPlan, served: Caller['model']): boolean {
+  return caller.model === served || isUnaffected(caller, plan, served);
 }
 
 /**
  * True if the policy is unchanged for every subject in the caller's chain and for all roles that apply to the caller, and
  * the declarations of the plan's relations are unchanged.
  */
-function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Caller['model']): boolean {
-  if (now.snapshot === null) return false;
-  return samePolicy(identity, snapshot, now.snapshot) && sameRelations(plan, manifest, now.manifest);
+function isUnaffected(
+  { identity, manifest, snapshot }: Caller,
+  plan: GovernedPlan,
+  current: Caller['model'],
+): boolean {
+  if (current.snapshot === null) return false;
+  return samePolicy(identity, snapshot, current.snapshot) && sameRelations(plan, manifest, current.manifest);
 }
 
 function samePolicy(
   { chain, aclRoles, members }: Identity,
   before: PolicySnapshot,
-  now: PolicySnapshot,
+  current: PolicySnapshot,
 ): boolean {
-  if (before.version === now.version) return true;
-  const [old, next] = [before.document, now.document];
+  if (before.version === current.version) return true;
+  const [old, next] = [before.document, current.document];
   // For an exchanged token, deny rules apply of all roles within a subject's ceiling, claimed or not.
   const imposed =
     members === undefined ? [] : chain.flatMap((subject) => next.subjects[subject]?.ceiling ?? []);
   return (
-    same(aboutAll(old), aboutAll(next)) &&
-    chain.every((subject) => same(old.subjects[subject], next.subjects[subject])) &&
-    chain.every((subject) => same(accountsOf(old, subject), accountsOf(next, subject))) &&
-    [...aclRoles, ...imposed].every((role) => same(old.roles[role], next.roles[role]))
+    isSame(commonParts(old), commonParts(next)) &&
+    chain.every((subject) => isSame(old.subjects[subject], next.subjects[subject])) &&
+    chain.every((subject) => isSame(accountsOf(old, subject), accountsOf(next, subject))) &&
+    [...aclRoles, ...imposed].every((role) => isSame(old.roles[role], next.roles[role]))
   );
 }
 
 /** Returns the parts of a policy that apply to all callers: masks, token exchange, ... */
-function aboutAll(document: SnapshotDocument): object {
+function commonParts(document: SnapshotDocument): object {
   return { ...document, subjects: null, roles: null, service_accounts: null, limits: null, order: null };
 }
 
@@ -124,14 +137,14 @@ function accountsOf({ service_accounts = {} }: SnapshotDocument, subject: string
 
 type SnapshotDocument = PolicySnapshot['document'];
 
-function sameRelations(plan: GovernedPlan, before: Caller['manifest'], now: Caller['manifest']): boolean {
-  if (before.catalog === now.catalog) return true;
-  if (plan.runtime.length > 0) return before.catalog.version === now.catalog.version;
+function sameRelations(plan: GovernedPlan, before: Caller['manifest'], current: Caller['manifest']): boolean {
+  if (before.catalog === current.catalog) return true;
+  if (plan.runtime.length > 0) return before.catalog.version === current.catalog.version;
   return relationsRead(plan.query).every(({ name }) =>
-    same(before.catalog.relations.get(name), now.catalog.relations.get(name)),
+    isSame(before.catalog.relations.get(name), current.catalog.relations.get(name)),
   );
 }
 
-function same(a: unknown, b: unknown): boolean {
+function isSame(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

@@ -65,21 +65,21 @@ export function sample(
 ): Promise<Sample> {
   return respond<GovernedSample, Sample>(parts, call, {
     action: 'sample',
-    asked: request,
+    target: request,
     bucket: 'sample',
     decide: (caller, record) => {
       const { access, manifest } = caller;
       // As the contract requires, a caller without grants gets an empty sample of a declared facet.
       if (isEmpty(access) && request.kind === 'table') throw queryError('noAccess', {});
       const governed = governSample(request.kind, request.name, manifest.catalog, access);
-      record.touches(governed);
-      const plan = readBy(governed);
+      record.setObjects(governed);
+      const plan = planOfSample(governed);
       if (plan !== null) entityCounter(parts, caller, plan);
       return governed;
     },
     signal,
-    reads: readBy,
-    counts: ({ rows }) => ({ rows: rows.length, truncated: false }),
+    readPlan: planOfSample,
+    countRows: ({ rows }) => ({ rows: rows.length, truncated: false }),
     answer: async (governed, caller) => {
       const memory = new MemoryShare(parts.memory, caller.identity.subject);
       try {
@@ -104,8 +104,8 @@ async function rowsOf(
   memory: MemoryShare,
 ): Promise<SampleRows> {
   const { source } = governed;
-  const plan = readBy(governed);
-  if (plan === null) return NOTHING;
+  const plan = planOfSample(governed);
+  if (plan === null) return EMPTY_SAMPLE;
   if (source.kind === 'facet' && source.store !== null)
     await parts.content.ready(source.store.facet.name, source.store.version);
   const input: StepInput = {
@@ -119,10 +119,10 @@ async function rowsOf(
     whole: true,
     memory,
   };
-  const given = new Map([['limit', `${request.limit}`]]);
+  const args = new Map([['limit', `${request.limit}`]]);
   const counter = entityCounter(parts, caller, plan);
   const { rowBytes } = parts.memory.bounds;
-  const { rows } = await step(counter?.plan ?? plan, given, input, request.limit + 1, rowBytes);
+  const { rows } = await step(counter?.plan ?? plan, args, input, request.limit + 1, rowBytes);
   await counter?.countRows(rows);
   return source.kind === 'facet' && source.store !== null
     ? chunks(rows, governed, source.store)
@@ -130,11 +130,16 @@ async function rowsOf(
 }
 
 /** Returns the plan that reads the sample; null if the caller has no grant. */
-function readBy({ source }: GovernedSample): GovernedPlan | null {
+function planOfSample({ source }: GovernedSample): GovernedPlan | null {
   return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
 }
 
-const NOTHING: SampleRows = Object.freeze({ columns: [], rows: [], redactedColumns: [], redactedFields: [] });
+const EMPTY_SAMPLE: SampleRows = Object.freeze({
+  columns: [],
+  rows: [],
+  redactedColumns: [],
+  redactedFields: [],
+});
 
 function table(
   name: string,

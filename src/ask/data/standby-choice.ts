@@ -7,17 +7,17 @@ import type { ResultDelivery } from './question.js';
 import { engineOf } from './runtime/step.js';
 
 /** True if the request permits caching the answer; the cache rules of its entities must permit it too. */
-export function mayKeep(
+export function mayCache(
   { answers }: AnswerParts,
-  { again, maxRows, snapshots }: Omit<ResultDelivery, 'sink'>,
+  { caching, maxRows, snapshots }: Omit<ResultDelivery, 'sink'>,
 ): boolean {
-  return answers.isOn && again !== undefined && maxRows === 0 && snapshots === undefined;
+  return answers.isOn && caching !== undefined && maxRows === 0 && snapshots === undefined;
 }
 
 /**
- * Decides whether a standby may answer. The primary answers from rollups, whose age is known, and gives all answers
- * that may be cached, since a cached answer must contain everything committed in its epoch. Rows must not be older than
- * rights read from entities: a new member of a team must not see rows that left the team before.
+ * Decides whether a standby may answer. The primary answers from rollups, whose age is known, and provides all
+ * answers that may be cached, since a cached answer must contain everything committed in its epoch. Rows must not be
+ * older than rights read from entities: a new member of a team must not see rows that left the team before.
  */
 export function standbyUseFor(
   parts: AnswerParts,
@@ -29,8 +29,8 @@ export function standbyUseFor(
   const hasSteps = plan.runtime.length > 0;
   if (standby === null || plan.rollup !== null || !engineOf(parts, plan).hasStandbys)
     return new StandbyUse(null, hasSteps);
-  const isKept = mayKeep(parts, delivery) && cacheRulesOf(manifest, plan) !== null;
-  const use = new StandbyUse(isKept ? null : standby, hasSteps);
+  const isCacheable = mayCache(parts, delivery) && cacheRulesOf(manifest, plan) !== null;
+  const use = new StandbyUse(isCacheable ? null : standby, hasSteps);
   if (rightsAsOf !== undefined) use.requireCommitted(rightsAsOf);
   return use;
 }

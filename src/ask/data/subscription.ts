@@ -57,7 +57,7 @@ export type SubscriptionEvent = { readonly requestId: string } & (
 );
 
 /**
- * Runs a query at once and then at each interval, and yields an event when its answer has changed since the last one.
+ * Runs a query immediately and then at each interval; yields an event whenever its answer differs from the last one.
  * Each run is a request like any other: authenticated, limited, governed and recorded, with the action `subscribe`.
  *
  * INVARIANT: events depend on the caller's own answers at these times only, so hidden rows cannot cause one.
@@ -70,40 +70,40 @@ export async function* eventsOf(
   request: SubscriptionRequest,
 ): AsyncGenerator<SubscriptionEvent, void> {
   const { call, intervalMs, since, signal } = request;
-  let leave: (() => void) | null = null;
+  let unsubscribe: (() => void) | null = null;
   const admit = ({ identity }: Caller): void => {
     if (parts.draining()) throw queryError('shuttingDown', {});
-    leave ??= parts.subscriptions.begin(identity.subject);
+    unsubscribe ??= parts.subscriptions.begin(identity.subject);
   };
   try {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const first = await check(parts, request, call, admit);
     let { answer } = first;
-    const missed = since !== null && since.answer !== answer;
+    const hasChanged = since !== null && since.answer !== answer;
     let number = since?.number ?? 0;
     // The id is sent with the event that reports its answer, so that a client never has one without the other.
-    yield { kind: 'ready', id: missed ? null : { number, answer }, ...ownOf(first) };
-    if (missed) yield { kind: 'changed', id: { number: ++number, answer }, ...ownOf(first) };
-    for (let tick = 1; await slept(begun + tick * intervalMs, signal); tick++) {
-      const again = request.nextCall();
+    yield { kind: 'ready', id: hasChanged ? null : { number, answer }, ...metadataOf(first) };
+    if (hasChanged) yield { kind: 'changed', id: { number: ++number, answer }, ...metadataOf(first) };
+    for (let tick = 1; await sleepUntil(startedAt + tick * intervalMs, signal); tick++) {
+      const next = request.nextCall();
       if (signal.aborted) return;
-      const checked = await check(parts, request, again, admit).catch((error: unknown) =>
-        publicError(parts, again.requestId, error),
+      const checked = await check(parts, request, next, admit).catch((error: unknown) =>
+        publicError(parts, next.requestId, error),
       );
       if (signal.aborted) return;
       if (checked instanceof QueryError) {
-        const kind = mayPass(checked) ? 'retrying' : 'ended';
-        yield { kind, error: checked, requestId: again.requestId };
+        const kind = isTemporary(checked) ? 'retrying' : 'ended';
+        yield { kind, error: checked, requestId: next.requestId };
         if (kind === 'ended') return;
       } else if (checked.answer !== answer) {
         answer = checked.answer;
-        yield { kind: 'changed', id: { number: ++number, answer }, ...ownOf(checked) };
+        yield { kind: 'changed', id: { number: ++number, answer }, ...metadataOf(checked) };
       }
-      tick = Math.max(tick, Math.floor((performance.now() - begun) / intervalMs)); // a slow check skips intervals
+      tick = Math.max(tick, Math.floor((performance.now() - startedAt) / intervalMs)); // a slow check skips intervals
     }
   } finally {
-    // The cast is needed, since TypeScript does not see the assignment in `admit`.
-    (leave as (() => void) | null)?.();
+    // The cast is needed, since TypeScript does not see the assignment in `admit` above.
+    (unsubscribe as (() => void) | null)?.();
   }
 }
 
@@ -113,7 +113,7 @@ interface CheckedAnswer {
   readonly versions: ServedVersions;
 }
 
-function ownOf({ requestId, versions }: CheckedAnswer): Pick<CheckedAnswer, 'requestId' | 'versions'> {
+function metadataOf({ requestId, versions }: CheckedAnswer): Pick<CheckedAnswer, 'requestId' | 'versions'> {
   return { requestId, versions };
 }
 
@@ -121,36 +121,36 @@ function check(
   parts: AnswerParts & Pick<SubscriptionParts, 'subscriptions'>,
   { body, parameters, run }: SubscriptionRequest,
   call: RequestCall,
-  permits: (caller: Caller) => void,
+  requireAllowed: (caller: Caller) => void,
 ): Promise<CheckedAnswer> {
   const question: DataQuestion = { ...call, body, parameterOids: [] };
   return run(call, (signal) => {
     let digest: AnswerDigest | null = null;
     const delivery: { -readonly [K in keyof ResultDelivery]: ResultDelivery[K] } = {
       ...{ parameters, signal, resultFormats: [], maxRows: 0, whole: true },
-      sink: () => digest ?? unplanned(),
+      sink: () => digest ?? failUnplanned(),
     };
     const decision = decisionOf(parts, question, 'subscribe');
     return respond<GovernedPlan, CheckedAnswer>(parts, question, {
       ...decision,
-      permits,
+      requireAllowed,
       decide: async (caller, record) => {
         const plan = await decision.decide(caller, record);
         const reason = comparesOverlaps(plan, caller.access)
           ? 'its grant compares answers with earlier ones'
           : indeterminacyOf(plan);
         if (reason !== null) throw queryError('notSubscribable', { reason });
-        if (tellsEveryChange(caller.manifest, plan) && !paysForTime(caller)) delivery.again = 'given before';
+        if (notifiesEveryChange(caller.manifest, plan) && !hasTimeQuota(caller)) delivery.caching = 'reuse';
         const text = JSON.stringify([body.kind, statementOf(body), parameters.map(textOf)]);
         digest = new AnswerDigest(parts.subscriptions.keyFor(caller.identity.chain, text));
         return plan;
       },
-      ...stepsOf(parts, question, delivery, () => digest ?? unplanned()),
+      ...stepsOf(parts, question, delivery, () => digest ?? failUnplanned()),
     });
   });
 }
 
-function unplanned(): never {
+function failUnplanned(): never {
   throw new InternalError('an answer came before its plan');
 }
 
@@ -165,10 +165,10 @@ function stepsOf(
     ...steps,
     receipt: null,
     // No row is sent to the client.
-    reads: () => null,
-    counts: () => ({ rows: 0, truncated: false }),
-    answer: async (...given: Parameters<typeof steps.answer>): Promise<CheckedAnswer> => {
-      const { plan, caller } = await steps.answer(...given);
+    readPlan: () => null,
+    countRows: () => ({ rows: 0, truncated: false }),
+    answer: async (...args: Parameters<typeof steps.answer>): Promise<CheckedAnswer> => {
+      const { plan, caller } = await steps.answer(...args);
       const { requestId } = question;
       return { answer: digestOf().tag(plan), requestId, versions: versionsOf(caller) };
     },
@@ -184,24 +184,24 @@ function textOf({ bytes }: ResultDelivery['parameters'][number]): string | null 
  * until a notification, and the query need not run again. A watermark is not enough, since it does not show deletions:
  * a change of a hidden row would determine when the deletion of a visible row is noticed.
  */
-function tellsEveryChange(manifest: Manifest, plan: GovernedPlan): boolean {
+function notifiesEveryChange(manifest: Manifest, plan: GovernedPlan): boolean {
   const rules = cacheRulesOf(manifest, plan);
   return rules !== null && [...rules.values()].every((rule) => rule.notify);
 }
 
 /** True if a quota counts database time, and would thus tell the caller whether a query ran again or was cached. */
-function paysForTime(caller: Caller): boolean {
+function hasTimeQuota(caller: Caller): boolean {
   return quotasFor(caller, 'query').some(({ unit }) => unit === 'ms');
 }
 
 /** True for temporary errors: limits, failures of database or server, a cancel, or rights changed during the run. */
-function mayPass({ http, entry }: QueryError): boolean {
+function isTemporary({ http, entry }: QueryError): boolean {
   if (entry === 'shuttingDown') return false;
   return http >= 500 || http === 429 || entry === 'rightsChanged' || entry === 'cancelled';
 }
 
 /** Waits until `time` on the clock of `performance.now()`; returns false if `signal` aborts the wait. */
-async function slept(time: number, signal: AbortSignal): Promise<boolean> {
+async function sleepUntil(time: number, signal: AbortSignal): Promise<boolean> {
   try {
     await setTimeout(Math.max(0, time - performance.now()), undefined, { signal });
     return true;
@@ -211,7 +211,7 @@ async function slept(time: number, signal: AbortSignal): Promise<boolean> {
 }
 
 /** Number of bytes hashed in one turn of the event loop. */
-const AT_ONCE = 65_536;
+const HASH_BYTES_PER_TURN = 65_536;
 /** Fixed cost of hashing a row, expressed in bytes. */
 const ROW_COST = 128;
 
@@ -230,21 +230,21 @@ class AnswerDigest implements RowSink {
 
   /** @param dataRows whole DataRow messages with values in text format */
   write(dataRows: Uint8Array): void | Promise<void> {
-    if (dataRows.length > AT_ONCE / 8) return this.#addInTurns(dataRows);
+    if (dataRows.length > HASH_BYTES_PER_TURN / 8) return this.#addInTurns(dataRows);
     for (const row of eachDataRow(dataRows)) this.#add(createHash('sha256').update(this.#key).update(row));
   }
 
   async #addInTurns(dataRows: Uint8Array): Promise<void> {
-    let due = AT_ONCE;
+    let remaining = HASH_BYTES_PER_TURN;
     for (const row of eachDataRow(dataRows)) {
       const hash = createHash('sha256').update(this.#key);
-      due -= ROW_COST;
-      for (let at = 0; at < row.length; at += AT_ONCE) {
-        const piece = row.subarray(at, at + AT_ONCE);
+      remaining -= ROW_COST;
+      for (let at = 0; at < row.length; at += HASH_BYTES_PER_TURN) {
+        const piece = row.subarray(at, at + HASH_BYTES_PER_TURN);
         hash.update(piece);
-        due -= piece.length;
-        if (due > 0) continue;
-        due = AT_ONCE;
+        remaining -= piece.length;
+        if (remaining > 0) continue;
+        remaining = HASH_BYTES_PER_TURN;
         await rowScheduler.wait();
       }
       this.#add(hash);
@@ -270,10 +270,10 @@ class AnswerDigest implements RowSink {
 
 export interface SubscriptionLimits {
   /** Maximum number of subscriptions in this process. */
-  readonly all: number;
-  readonly ofSubject: number;
+  readonly total: number;
+  readonly perSubject: number;
   /** Minimum interval, in ms. */
-  readonly leastMs: number;
+  readonly minIntervalMs: number;
 }
 
 /** The open subscriptions of this process, and the secret from which the keys of their digests are derived. */
@@ -281,7 +281,7 @@ export class Subscriptions {
   readonly limits: SubscriptionLimits;
   readonly #key: Uint8Array;
   readonly #bySubject = new Map<string, number>();
-  #open = 0;
+  #openCount = 0;
 
   /** @param secret the same in all gateways of a tenant, so that event ids survive a restart and a change of gateway */
   constructor(limits: SubscriptionLimits, secret: Uint8Array, tenant: string) {
@@ -290,22 +290,23 @@ export class Subscriptions {
   }
 
   get open(): number {
-    return this.#open;
+    return this.#openCount;
   }
 
   /** Counts a new subscription. Returns the function to call when it ends. @throws QueryError E4290, E5031 */
   begin(subject: string): () => void {
-    const own = this.#bySubject.get(subject) ?? 0;
-    const { all, ofSubject: limit } = this.limits;
-    if (own >= limit) throw queryError('tooManySubscriptions', { limit, retryAfterSeconds: RETRY_SECONDS });
-    if (this.#open >= all) throw queryError('overloaded', { retryAfterSeconds: RETRY_SECONDS });
-    this.#open += 1;
-    this.#bySubject.set(subject, own + 1);
+    const current = this.#bySubject.get(subject) ?? 0;
+    const { total, perSubject: limit } = this.limits;
+    if (current >= limit)
+      throw queryError('tooManySubscriptions', { limit, retryAfterSeconds: RETRY_SECONDS });
+    if (this.#openCount >= total) throw queryError('overloaded', { retryAfterSeconds: RETRY_SECONDS });
+    this.#openCount += 1;
+    this.#bySubject.set(subject, current + 1);
     return () => {
-      this.#open -= 1;
-      const left = (this.#bySubject.get(subject) ?? 1) - 1;
-      if (left === 0) this.#bySubject.delete(subject);
-      else this.#bySubject.set(subject, left);
+      this.#openCount -= 1;
+      const remaining = (this.#bySubject.get(subject) ?? 1) - 1;
+      if (remaining === 0) this.#bySubject.delete(subject);
+      else this.#bySubject.set(subject, remaining);
     };
   }
 

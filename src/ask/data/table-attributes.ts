@@ -9,7 +9,7 @@ import {
   type SubjectPolicy,
   subjectsOf,
   type TableAttribute,
-  withRead,
+  withReadAttributes,
 } from '../../../policy/index.js';
 import { MemoryShare } from '../../engine/index.js';
 import type { Caller, TableAttributeReader } from '../request/caller.js';
@@ -18,33 +18,33 @@ import { StandbyUse } from './query-answer.js';
 import { step } from './runtime/step.js';
 
 /** Maximum number of values of an attribute of a subject, and their maximum size in bytes as read from the database. */
-const MOST_VALUES = 10_000;
-const MOST_BYTES = 1_048_576;
+const MAX_VALUES = 10_000;
+const MAX_BYTES = 1_048_576;
 /** Maximum number of cached plans, of cached attribute readings, and of characters in these readings. */
-const PLANS = 1_000;
-const KEPT = 10_000;
-const KEPT_CHARACTERS = 33_554_432;
+const MAX_PLANS = 1_000;
+const MAX_READINGS = 10_000;
+const MAX_CHARACTERS = 33_554_432;
 /** Approximate memory overhead of a cached reading, and of each value in it, in characters. */
 const OVERHEAD = 64;
 
 /** Values of one attribute of one subject. Times are on the clock of `performance.now()`. */
-interface KeptValues {
+interface AttributeReading {
   readonly values: Promise<readonly string[]>;
   /** Time at which the read started; the values include everything committed before. */
-  readonly began: number;
+  readonly startedAt: number;
   /** Time at which the read ended; the values include nothing committed later. Null while the read is running. */
-  ended: number | null;
+  endedAt: number | null;
   /** The subject whose limits apply to the read. While it is running, other subjects do not wait for it. */
-  readonly for: string;
+  readonly reader: string;
 }
 
 /** Values of one subject, by attribute. Times are on the clock of `performance.now()`. */
 interface SubjectValues {
   readonly values: ReadonlyMap<string, readonly string[]>;
   /** Time at which the last read ended. */
-  readonly readBy: number;
+  readonly readAt: number;
   /** Time until which all values may be used. */
-  readonly ends: number;
+  readonly validUntil: number;
 }
 
 /**
@@ -53,88 +53,88 @@ interface SubjectValues {
  */
 export class TableAttributes implements TableAttributeReader {
   readonly #parts: () => RunningParts;
-  readonly #plans = new LRUCache<string, GovernedPlan>({ max: PLANS });
-  readonly #kept = new LRUCache<string, KeptValues>({ max: KEPT, maxSize: KEPT_CHARACTERS });
+  readonly #plans = new LRUCache<string, GovernedPlan>({ max: MAX_PLANS });
+  readonly #readings = new LRUCache<string, AttributeReading>({ max: MAX_READINGS, maxSize: MAX_CHARACTERS });
 
   /** @param parts returns the parts of the service; called only once the service is open */
   constructor(parts: () => RunningParts) {
     this.#parts = parts;
   }
 
-  needs({ identity, seenAs = identity, snapshot }: Caller): boolean {
-    return attributesToReadFor(seenAs, snapshot).length > 0;
+  needs({ identity, evaluatedAs = identity, snapshot }: Caller): boolean {
+    return attributesToReadFor(evaluatedAs, snapshot).length > 0;
   }
 
   /** @throws QueryError E0511 if a subject has too many values, and the errors of reading an entity */
   async complete(caller: Caller): Promise<Caller> {
     const { snapshot, manifest, circumstances } = caller;
-    const identity = caller.seenAs ?? caller.identity;
+    const identity = caller.evaluatedAs ?? caller.identity;
     const attributes = attributesToReadFor(identity, snapshot);
     if (attributes.length === 0) return caller;
-    const found = await Promise.all(
-      subjectsOf(identity, snapshot).map((subject) => this.#ofSubject(attributes, subject, caller)),
+    const results = await Promise.all(
+      subjectsOf(identity, snapshot).map((subject) => this.#readAttributesOf(attributes, subject, caller)),
     );
-    const subjects = found.map(({ values }) => values);
-    const read = Object.freeze({ key: keyOf(subjects), subjects });
-    const ends = Math.min(...found.map((one) => one.ends));
+    const subjects = results.map(({ values }) => values);
+    const readAttributes = Object.freeze({ key: keyOf(subjects), subjects });
+    const validUntil = Math.min(...results.map((one) => one.validUntil));
     return Object.freeze({
       ...caller,
-      access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances, read),
-      // If a value may not be reused, the rights that follow from it expire at once.
-      until: Math.min(caller.until, Date.now() + ends - performance.now()),
-      rightsAsOf: Math.max(...found.map((one) => one.readBy)),
+      access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances, readAttributes),
+      // If a value may not be reused, the rights derived from it expire immediately.
+      until: Math.min(caller.until, Date.now() + validUntil - performance.now()),
+      rightsAsOf: Math.max(...results.map((one) => one.readAt)),
     });
   }
 
   /** Reads one attribute after the other, since later ones may need earlier ones. */
-  async #ofSubject(
+  async #readAttributesOf(
     attributes: readonly TableAttribute[],
     subject: SubjectPolicy,
     caller: Caller,
   ): Promise<SubjectValues> {
     const values = new Map<string, readonly string[]>();
-    let known = subject;
-    let readBy = Number.NEGATIVE_INFINITY;
-    let ends = Number.POSITIVE_INFINITY;
+    let enriched = subject;
+    let readAt = Number.NEGATIVE_INFINITY;
+    let validUntil = Number.POSITIVE_INFINITY;
     for (const attribute of attributes) {
       // If the subject lacks an attribute that the filter names, it lacks this one as well.
-      if (![...attribute.needs].every((name) => known.attributes.has(name))) continue;
-      const found = this.#valuesOf(attribute, known, caller);
-      values.set(attribute.name, await found.values);
-      readBy = Math.max(readBy, found.ended ?? performance.now());
-      ends = Math.min(ends, found.began + attribute.maxAgeMs);
-      known = withRead(subject, values);
+      if (![...attribute.needs].every((name) => enriched.attributes.has(name))) continue;
+      const reading = this.#valuesOf(attribute, enriched, caller);
+      values.set(attribute.name, await reading.values);
+      readAt = Math.max(readAt, reading.endedAt ?? performance.now());
+      validUntil = Math.min(validUntil, reading.startedAt + attribute.maxAgeMs);
+      enriched = withReadAttributes(subject, values);
     }
-    return { values, readBy, ends };
+    return { values, readAt, validUntil };
   }
 
-  #valuesOf(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): KeptValues {
+  #valuesOf(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): AttributeReading {
     const { name, needs, maxAgeMs } = attribute;
-    const began = performance.now();
-    const asker = caller.identity.subject;
-    const read = (): KeptValues => {
+    const startedAt = performance.now();
+    const reader = caller.identity.subject;
+    const startReading = (): AttributeReading => {
       const values = this.#read(attribute, subject, caller);
-      return { values, began, ended: null, for: asker };
+      return { values, startedAt, endedAt: null, reader };
     };
-    if (maxAgeMs === 0) return read();
-    const given = [...needs].sort().map((needed) => [needed, subject.attributes.get(needed)]);
-    const key = `${caller.snapshot.version} ${caller.manifest.catalog.version} ${name} ${JSON.stringify(given)}`;
-    const kept = this.#kept.get(key);
-    const isShared = kept !== undefined && (kept.ended !== null || kept.for === asker);
-    if (isShared && began - kept.began < maxAgeMs) return kept;
-    const found = read();
-    this.#kept.set(key, found, { size: OVERHEAD + key.length });
-    const isLast = (): boolean => this.#kept.peek(key) === found;
-    found.values.then(
+    if (maxAgeMs === 0) return startReading();
+    const inputs = [...needs].sort().map((needed) => [needed, subject.attributes.get(needed)]);
+    const key = `${caller.snapshot.version} ${caller.manifest.catalog.version} ${name} ${JSON.stringify(inputs)}`;
+    const cached = this.#readings.get(key);
+    const isShared = cached !== undefined && (cached.endedAt !== null || cached.reader === reader);
+    if (isShared && startedAt - cached.startedAt < maxAgeMs) return cached;
+    const reading = startReading();
+    this.#readings.set(key, reading, { size: OVERHEAD + key.length });
+    const isCurrent = (): boolean => this.#readings.peek(key) === reading;
+    reading.values.then(
       (values) => {
-        found.ended = performance.now();
-        if (isLast()) this.#kept.set(key, found, { size: key.length + sizeOf(values) });
+        reading.endedAt = performance.now();
+        if (isCurrent()) this.#readings.set(key, reading, { size: key.length + sizeOf(values) });
       },
       () => {
-        if (isLast()) this.#kept.delete(key);
+        if (isCurrent()) this.#readings.delete(key);
       },
     );
-    return found;
+    return reading;
   }
 
   async #read(attribute: TableAttribute, subject: SubjectPolicy, caller: Caller): Promise<readonly string[]> {
@@ -163,11 +163,11 @@ export class TableAttributes implements TableAttributeReader {
         standby: new StandbyUse(null, false),
         memory,
       };
-      const { rows } = await step(plan, NOTHING_GIVEN, input, MOST_VALUES + 1, MOST_BYTES);
-      if (rows.length > MOST_VALUES)
+      const { rows } = await step(plan, NO_ARGS, input, MAX_VALUES + 1, MAX_BYTES);
+      if (rows.length > MAX_VALUES)
         throw queryError('tooLarge', {
           what: `the number of values of attribute \`${name}\``,
-          limit: MOST_VALUES,
+          limit: MAX_VALUES,
         });
       return Object.freeze(rows.flatMap((row) => row.get('v') ?? []).sort());
     } catch (error) {
@@ -182,10 +182,10 @@ function readingText({ relation, column }: TableAttribute): string {
   const from = `from osl.entities.${identifier(relation.name)}`;
   if (column === null) return `select true as v ${from} limit 1`;
   const value = identifier(column);
-  return `select distinct ${value} as v ${from} where ${value} is not null limit ${MOST_VALUES + 1}`;
+  return `select distinct ${value} as v ${from} where ${value} is not null limit ${MAX_VALUES + 1}`;
 }
 
-const NOTHING_GIVEN: ReadonlyMap<string, string> = new Map();
+const NO_ARGS: ReadonlyMap<string, string> = new Map();
 
 /** Returns the caller's access with the relations of `access` and the attributes of a single subject. */
 function readingAccess(

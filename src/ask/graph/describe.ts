@@ -117,11 +117,11 @@ export function describe(
     action: document,
     // The contract defines a separate rate limit for the schema.
     bucket: document === 'schema' ? 'schema' : 'query',
-    permits: permittedTo(extent),
+    requireAllowed: permittedTo(extent),
     decide: async (caller, record) => {
       const readings = await graphDocumentsFor(caller, extent, parts.content.hasDecoder);
       const chosen = wish?.kind === 'part' ? chosenIn(readings, wish) : null;
-      record.touches({ form: null, objects: chosen === null ? readings.objects : objectsIn(chosen.view) });
+      record.setObjects({ form: null, objects: chosen === null ? readings.objects : objectsIn(chosen.view) });
       return { readings, chosen };
     },
     answer: ({ readings, chosen }, caller) => {
@@ -164,13 +164,13 @@ async function schemaNow(
 export function resolveTerm(parts: GraphParts, call: RequestCall, term: string): Promise<Resolution> {
   return respond<Resolution, Resolution>(parts, call, {
     action: 'resolve',
-    asked: { kind: 'term', text: term },
+    target: { kind: 'term', text: term },
     bucket: 'query',
-    permits: permittedTo('governed'),
+    requireAllowed: permittedTo('governed'),
     decide: async (caller, record) => {
       const { view } = await graphDocumentsFor(caller, 'governed', parts.content.hasDecoder);
       const resolution = await inTurns(resolveSteps(term, view));
-      record.touches({ form: null, objects: resolution.matches.map((m) => m.fqn).sort() });
+      record.setObjects({ form: null, objects: resolution.matches.map((m) => m.fqn).sort() });
       return resolution;
     },
     answer: (resolution) => resolution,

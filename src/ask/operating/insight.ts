@@ -88,7 +88,7 @@ export interface InsightParts extends RequestParts {
 /** Common to all operator requests: the rate-limit bucket of authors, and that the whole chain needs an admin role. */
 export const OPERATING = {
   bucket: 'authoring',
-  permits: adminsOnly('operatorsOnly'),
+  requireAllowed: adminsOnly('operatorsOnly'),
 } as const satisfies Partial<Decision<unknown>>;
 
 /** Handles a read-only operator request. @throws QueryError E2101, and the errors of `respond` */

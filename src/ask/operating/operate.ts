@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
 import type { Revocation, RevocationKey, RevocationResult } from '../../../policy/index.js';
-import { type RequestCall, type RequestParts, respond, type SingleUse, useUp } from '../index.js';
+import { consumeToken, type RequestCall, type RequestParts, respond, type SingleUse } from '../index.js';
 import type { SpanName } from './history/history.js';
 import { type HistoryGrouping, type HistoryView, historyView } from './history/view.js';
 import { OPERATING } from './insight.js';
@@ -103,7 +103,7 @@ function operate<D, T>(
     ...OPERATING,
     decide: async ({ identity }) => {
       const asked = read();
-      if (CHANGES.has(action)) await useUp(parts, call, identity);
+      if (CHANGES.has(action)) await consumeToken(parts, call, identity);
       return asked;
     },
     answer,

@@ -130,7 +130,7 @@ function identityOf(
   { verifier }: Pick<ViewedParts, 'verifier'>,
 ): Identity | null {
   if (credentials.kind === 'session') return credentials.identity;
-  return credentials.token === null ? null : verifier.known(credentials.token);
+  return credentials.token === null ? null : verifier.cached(credentials.token);
 }
 
 function shapeOf(

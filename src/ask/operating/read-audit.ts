@@ -130,7 +130,7 @@ export function limits(parts: InsightParts, call: RequestCall, asked: LimitsQues
 }
 
 function quotaView(rule: QuotaRule, user: QuotaUser, count: QuotaCount | undefined): QuotaView {
-  const { name, bucket, unit, most, per, windowMs, role, each } = rule;
+  const { name, bucket, unit, limit: most, per, windowMs, role, each } = rule;
   return {
     name,
     bucket,

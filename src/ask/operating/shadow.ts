@@ -1,5 +1,5 @@
 import { type RequestCall, type RequestParts, respond } from '../index.js';
-import { useUp } from '../request/single-use.js';
+import { consumeToken } from '../request/single-use.js';
 import {
   alreadyRunning,
   type ShadowCommand,
@@ -62,7 +62,7 @@ export function startShadow(
       const { version } = await shadowSnapshot(policy, { manifest, snapshot });
       const { shadow } = viewOf(await parts.shadows.shadow({ do: 'report' }));
       if (shadow?.state === 'running') throw alreadyRunning(shadow);
-      await useUp(parts, call, identity);
+      await consumeToken(parts, call, identity);
       const now = Date.now();
       const until = new Date(now + 1_000 * (forSeconds ?? SHADOW_SECONDS)).toISOString();
       Object.assign(about, { shadow: version, until });
@@ -79,7 +79,7 @@ export function stopShadow(parts: OperatingParts & ShadowParts, call: RequestCal
     action: 'admin_shadow_stop',
     ...OPERATING,
     decide: async ({ identity }) => {
-      await useUp(parts, call, identity);
+      await consumeToken(parts, call, identity);
       return null;
     },
     answer: async () => viewOf(await parts.shadows.shadow({ do: 'stop' })),

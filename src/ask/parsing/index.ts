@@ -8,11 +8,11 @@ import { answerOf, startThread } from '../../base/threads/thread.js';
 /** Error for a parser thread that ended without an answer, because of a timeout or a failure. */
 class ParserEnded extends Error {
   override readonly name = 'ParserEnded';
-  readonly late: boolean;
+  readonly timedOut: boolean;
 
-  constructor(late: boolean, detail: string) {
+  constructor(timedOut: boolean, detail: string) {
     super(`the parser's thread ended: ${detail}`);
-    this.late = late;
+    this.timedOut = timedOut;
   }
 }
 
@@ -26,7 +26,7 @@ class ParserThread {
   #idle: NodeJS.Timeout | undefined;
   #worker: Worker | null = null;
   #ready: Promise<void> = Promise.resolve();
-  #deep = 0;
+  #deepTexts = 0;
 
   /** @param idleMs idle time in ms after which the thread ends; null if it never ends */
   constructor(deadlineMs: number, idleMs: number | null = null) {
@@ -39,8 +39,8 @@ class ParserThread {
     clearTimeout(this.#idle);
     const worker = this.#worker ?? this.#start();
     await this.#ready;
-    const grammar = await this.#asked(worker, parsed);
-    if (grammar.kind === 'deep' && ++this.#deep >= MOST_DEEP) await this.#end();
+    const grammar = await this.#request(worker, parsed);
+    if (grammar.kind === 'deep' && ++this.#deepTexts >= MAX_DEEP_TEXTS) await this.#end();
     if (this.#idleMs !== null) this.#idle = setTimeout(() => void this.#end(), this.#idleMs).unref();
     return grammar;
   }
@@ -54,23 +54,23 @@ class ParserThread {
       maxOldGenerationSizeMb: 256,
     });
     this.#worker = worker;
-    this.#deep = 0;
+    this.#deepTexts = 0;
     this.#ready = parserAnswer(worker, this.#deadlineMs, (message) =>
       message.kind === 'ready' ? { value: undefined } : null,
-    ).catch((error: unknown) => this.#failed(error));
+    ).catch((error: unknown) => this.#endAndThrow(error));
     return worker;
   }
 
-  #asked(worker: Worker, parsed: string): Promise<Grammar> {
+  #request(worker: Worker, parsed: string): Promise<Grammar> {
     const answer = parserAnswer(worker, this.#deadlineMs, (message): { value: Grammar } | null => {
       if (message.kind === 'failed') throw new ParserEnded(false, message.reason);
       return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // sent by the worker
     });
     worker.postMessage({ parsed } satisfies ToParser);
-    return answer.catch((error: unknown) => this.#failed(error));
+    return answer.catch((error: unknown) => this.#endAndThrow(error));
   }
 
-  async #failed(error: unknown): Promise<never> {
+  async #endAndThrow(error: unknown): Promise<never> {
     await this.#end();
     throw error;
   }
@@ -84,7 +84,7 @@ class ParserThread {
 }
 
 /** Number of too deeply nested texts after which the thread is replaced. */
-const MOST_DEEP = 16;
+const MAX_DEEP_TEXTS = 16;
 
 /** Waits for an answer from the parser thread. Rejects with ParserEnded. */
 function parserAnswer<T>(
@@ -92,7 +92,7 @@ function parserAnswer<T>(
   deadlineMs: number,
   read: (message: FromParser) => { readonly value: T } | null,
 ): Promise<T> {
-  return answerOf(worker, deadlineMs, read, (why, detail) => new ParserEnded(why === 'late', detail));
+  return answerOf(worker, deadlineMs, read, (cause, detail) => new ParserEnded(cause === 'late', detail));
 }
 
 /** A message to the parser thread: a text prepared by `prepareText`. */
@@ -134,7 +134,7 @@ export interface ParsingOptions {
 const DEADLINE_MS = 5_000;
 
 /** Number of cached parse trees; the same text is often parsed several times in a row. */
-const KEPT = 4;
+const MAX_TREES = 4;
 
 /** Idle time after which the thread for large texts ends, since a thread takes about 30 MiB. */
 const IDLE_MS = 60_000;
@@ -144,29 +144,29 @@ export function isShort(text: string): boolean {
 }
 
 export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions): LongTextParser {
-  const usual = { thread: new ParserThread(deadlineMs), turns: new FairSlots() };
-  const large = { thread: new ParserThread(deadlineMs, IDLE_MS), turns: new FairSlots() };
-  const kept = new LRUCache<string, ParsedText>({ max: KEPT });
+  const regular = { thread: new ParserThread(deadlineMs), slots: new FairSlots() };
+  const large = { thread: new ParserThread(deadlineMs, IDLE_MS), slots: new FairSlots() };
+  const cache = new LRUCache<string, ParsedText>({ max: MAX_TREES });
   const parse = async (text: string, caller: string): Promise<ParsedText> => {
-    const known = kept.get(text);
-    if (known !== undefined) return known;
+    const cached = cache.get(text);
+    if (cached !== undefined) return cached;
     const prepared = prepareText(text);
-    const { thread, turns } = text.length > LARGE_TEXT ? large : usual;
-    if (turns.isFull(caller)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
+    const { thread, slots } = text.length > LARGE_TEXT ? large : regular;
+    if (slots.isFull(caller)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
     try {
-      const grammar = await turns.take(caller, () => thread.apply(prepared.parsed));
+      const grammar = await slots.take(caller, () => thread.apply(prepared.parsed));
       const tree = { prepared, grammar };
-      kept.set(text, tree);
+      cache.set(text, tree);
       return tree;
     } catch (error) {
       if (!(error instanceof ParserEnded)) throw error;
       log.error('a text was not parsed', { caller, size: text.length, reason: error.message });
-      if (!error.late) throw queryError('tooDeep', {});
+      if (!error.timedOut) throw queryError('tooDeep', {});
       throw queryError('tooComplex', { what: 'the milliseconds to read it', limit: deadlineMs });
     }
   };
   const close = async (): Promise<void> => {
-    await Promise.all([usual.thread.close(), large.thread.close()]);
+    await Promise.all([regular.thread.close(), large.thread.close()]);
   };
   return { parse, close };
 }

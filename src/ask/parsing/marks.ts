@@ -46,10 +46,10 @@ export class Marks {
   }
 
   /** Passes the marks of an earlier process to `report`, one by one, and deletes them. */
-  async left(report: (mark: CompileMark) => Promise<void>): Promise<void> {
+  async drain(report: (mark: CompileMark) => Promise<void>): Promise<void> {
     for (const name of await namesIn(this.#dir)) {
       const file = join(this.#dir, name);
-      const mark = markIn(await readFile(file, 'utf8'));
+      const mark = parseMark(await readFile(file, 'utf8'));
       if (mark !== null) await report(mark);
       await rm(file, { force: true });
     }
@@ -65,19 +65,21 @@ export async function startMarks(
 ): Promise<Marks> {
   const marks = new Marks(dir);
   await marks.open();
-  const told = marks.left(async (mark) => {
+  const reported = marks.drain(async (mark) => {
     log.error('the gateway ended while it compiled this question', { ...mark });
     await audit.whenOpen;
     await audit.append(unfinishedEntry(mark, tenant));
   });
-  if (audit.stats().failure === null) await told;
+  if (audit.stats().failure === null) await reported;
   else
-    told.catch((error: unknown) => log.error('what was left was not recorded', { cause: messageOf(error) }));
+    reported.catch((error: unknown) =>
+      log.error('what was left was not recorded', { cause: messageOf(error) }),
+    );
   return marks;
 }
 
 /** Parses a mark; null for an incomplete file, whose text was not being compiled yet. */
-function markIn(text: string): CompileMark | null {
+function parseMark(text: string): CompileMark | null {
   try {
     return JSON.parse(text) as CompileMark; // cast: written by `during`
   } catch {

@@ -8,17 +8,17 @@ import type { FromParser, ToParser } from './index.js';
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 
-const say = (message: FromParser): void => port.postMessage(message);
+const send = (message: FromParser): void => port.postMessage(message);
 
 await ready();
 port.on('message', ({ parsed }: ToParser) => {
   try {
-    say({ kind: 'parsed', grammar: asJson(applyGrammar(parsed)) });
+    send({ kind: 'parsed', grammar: asJson(applyGrammar(parsed)) });
   } catch (error) {
-    say({ kind: 'failed', reason: messageOf(error) });
+    send({ kind: 'failed', reason: messageOf(error) });
   }
 });
-say({ kind: 'ready' });
+send({ kind: 'ready' });
 
 /** Serializes the tree. A tree that is too deep to be serialized is also too deep to bind. */
 function asJson(grammar: Grammar): string {

@@ -63,7 +63,7 @@ export class ReceiptRequest {
     const canonical = new CanonicalRows(plan.outputs, formats);
     const atOnce = digest.byRow || !canonical.unchanged ? AT_ONCE_ROWS : AT_ONCE_BYTES;
     let total = 0;
-    const { left } = sink;
+    const { rowsSent: left } = sink;
     return {
       write: (dataRows, rows) => {
         total += rows;
@@ -74,7 +74,7 @@ export class ReceiptRequest {
         for (const piece of pieces) digest.add(piece);
         return sink.write(dataRows, rows);
       },
-      ...(left !== undefined && { left: () => left.call(sink) }),
+      ...(left !== undefined && { rowsSent: () => left.call(sink) }),
     };
   }
 

@@ -56,7 +56,7 @@ export interface OpenRequests {
 export interface ApprovalRegistry {
   all(): Promise<readonly ApprovalEntry[]>;
   /** Adds a request. Returns null, or the limit that was reached if too many requests are open. */
-  add(request: ApprovalRequest, most: OpenRequests): Promise<number | null>;
+  add(request: ApprovalRequest, limits: OpenRequests): Promise<number | null>;
   /** Stores the first decision about a request. Returns false if it has been decided already or does not exist. */
   decide(id: string, decision: ApprovalDecision): Promise<boolean>;
   /** Ends an approval early. Returns false if it had ended already. */
@@ -66,14 +66,14 @@ export interface ApprovalRegistry {
 export interface ApprovalRequestParts {
   readonly approvalRequests: ApprovalRegistry;
   /** URL of the place where requests are decided: a page of the console, or a REST route. */
-  readonly approvalPlace: string;
+  readonly approvalUrl: string;
 }
 
-const LONGEST_REASON = 500;
-const LONGEST_STATEMENT = 10_000;
+const MAX_REASON_LENGTH = 500;
+const MAX_STATEMENT_LENGTH = 10_000;
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u202A-\u202E\u2066-\u2069]/u;
 const OPEN_MS = 86_400_000;
-const MOST_OPEN: OpenRequests = { perChain: 5, perTenant: 500 };
+const OPEN_LIMITS: OpenRequests = { perChain: 5, perTenant: 500 };
 const RETRY_SECONDS = 60;
 
 /** An open request, as returned to its requester. */
@@ -91,43 +91,46 @@ export interface OpenApproval {
 export async function approvalRequest(
   { approvalRequests }: Pick<ApprovalRequestParts, 'approvalRequests'>,
   { identity, purpose, task }: Caller,
-  asked: Pick<ApprovalRequest, 'grants' | 'reason' | 'statement'>,
+  details: Pick<ApprovalRequest, 'grants' | 'reason' | 'statement'>,
 ): Promise<ApprovalRequest> {
-  const { reason, statement } = asked;
-  if (reason.trim() === '' || reason.length > LONGEST_REASON || UNPRINTABLE.test(reason))
+  const { reason, statement } = details;
+  if (reason.trim() === '' || reason.length > MAX_REASON_LENGTH || UNPRINTABLE.test(reason))
     throw queryError('malformedBody', {
-      detail: `a reason for approval is 1 to ${LONGEST_REASON} characters on one line`,
+      detail: `a reason for approval is 1 to ${MAX_REASON_LENGTH} characters on one line`,
     });
-  if (statement !== null && statement.length > LONGEST_STATEMENT)
-    throw queryError('tooLarge', { what: 'the length of a statement to approve', limit: LONGEST_STATEMENT });
+  if (statement !== null && statement.length > MAX_STATEMENT_LENGTH)
+    throw queryError('tooLarge', {
+      what: 'the length of a statement to approve',
+      limit: MAX_STATEMENT_LENGTH,
+    });
   const at = Date.now();
   const { chain } = identity;
-  const made = { chain, purpose, task, ...asked };
-  const same = ({
+  const fields = { chain, purpose, task, ...details };
+  const isSame = ({
     request: { id: _id, at: _at, expiresAt: _ends, ...other },
     decision,
   }: ApprovalEntry): boolean =>
-    decision === null && JSON.stringify(ordered(other)) === JSON.stringify(ordered(made));
-  const open = (await approvalRequests.all()).find(same);
-  return open?.request ?? { id: randomUUID(), at, expiresAt: at + OPEN_MS, ...made };
+    decision === null && JSON.stringify(contentOf(other)) === JSON.stringify(contentOf(fields));
+  const existing = (await approvalRequests.all()).find(isSame);
+  return existing?.request ?? { id: randomUUID(), at, expiresAt: at + OPEN_MS, ...fields };
 }
 
-function ordered(of: Omit<ApprovalRequest, 'id' | 'at' | 'expiresAt'>) {
-  const { chain, purpose, task, reason, statement, grants } = of;
+function contentOf(request: Omit<ApprovalRequest, 'id' | 'at' | 'expiresAt'>) {
+  const { chain, purpose, task, reason, statement, grants } = request;
   return [chain, purpose, task, reason, statement, grants.map(({ grant }) => grant)];
 }
 
 /** Stores the request, unless it is stored already. @throws QueryError E4290, E5036 */
 export async function openRequest(
-  { approvalRequests, approvalPlace }: ApprovalRequestParts,
+  { approvalRequests, approvalUrl }: ApprovalRequestParts,
   request: ApprovalRequest,
 ): Promise<OpenApproval> {
-  const limit = await approvalRequests.add(request, MOST_OPEN);
+  const limit = await approvalRequests.add(request, OPEN_LIMITS);
   if (limit !== null) throw queryError('approvalsFull', { limit, retryAfterSeconds: RETRY_SECONDS });
-  return { id: request.id, url: approvalPlace, expires_at: instant(request.expiresAt) };
+  return { id: request.id, url: approvalUrl, expires_at: instant(request.expiresAt) };
 }
 
-/** Returns the approval that an entry gives; null if it is undecided, declined or revoked. */
+/** Returns the approval that an entry grants; null if it is undecided, declined or revoked. */
 export function approvalOf({ request, decision, revoked }: ApprovalEntry): Approval | null {
   if (decision?.approved !== true || decision.endsAt === null || revoked !== null) return null;
   const { id, chain, purpose, task, grants } = request;

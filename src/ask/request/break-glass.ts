@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import { type Emergency, type Identity, mayBreakGlass } from '../../../policy/index.js';
+import { breakGlassLimitsOf, type Emergency, type Identity } from '../../../policy/index.js';
 import type { RequestCall } from './call.js';
 import type { RequestParts } from './parts.js';
 import { respond } from './respond.js';
@@ -20,17 +20,17 @@ export interface BreakGlassRegistry {
   running(identity: Identity, reason: string, minutes: number): Promise<Emergency | null>;
   /** Starts an emergency. If the daily limit is reached, returns the seconds until the next one is allowed. */
   take(identity: Identity, reason: string, perDay: number): Promise<Emergency | number>;
-  /** Notifies the operator and the policy's owner, without waiting for delivery. */
-  alarm(broken: BreakGlassUse): void;
+  /** Notifies the operator and the policy's owner of a use, without waiting for delivery. */
+  alarm(use: BreakGlassUse): void;
 }
 
 export interface BreakGlassParts extends RequestParts {
-  readonly glasses: BreakGlassRegistry;
+  readonly breakGlassRegistry: BreakGlassRegistry;
 }
 
 /** Length limits, in UTF-16 code units, of a reason, which must be one line of readable text. */
-const LEAST = 8;
-const MOST = 500;
+const MIN_REASON_LENGTH = 8;
+const MAX_REASON_LENGTH = 500;
 // biome-ignore format: the ranges stay apart
 const UNREADABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/u;
 
@@ -47,28 +47,35 @@ export async function breakGlass(
   reason: string,
 ): Promise<Emergency> {
   const { snapshot } = parts.model();
-  const allowed = snapshot === null ? null : mayBreakGlass(identity, snapshot);
-  const running = allowed === null ? null : await parts.glasses.running(identity, reason, allowed.minutes);
+  const allowed = snapshot === null ? null : breakGlassLimitsOf(identity, snapshot);
+  const running =
+    allowed === null ? null : await parts.breakGlassRegistry.running(identity, reason, allowed.minutes);
   if (running !== null) return running;
   return respond<{ readonly emergency: Emergency; readonly endsAt: number }, Emergency>(parts, call, {
     action: 'break_glass',
     bucket: 'catalog',
     readsNoRows: true,
     decide: async ({ identity, snapshot }, record) => {
-      const glass = mayBreakGlass(identity, snapshot);
-      if (glass === null) throw queryError('noGlass', {});
-      if (reason.trim().length < LEAST || reason.length > MOST || UNREADABLE.test(reason))
-        throw queryError('glassReason', { least: LEAST, most: MOST });
-      const taken = await parts.glasses.take(identity, reason, glass.perDay);
-      if (typeof taken === 'number') throw queryError('glassSpent', { retryAfterSeconds: taken });
-      const endsAt = taken.startedAt + glass.minutes * 60_000;
-      record.says(JSON.stringify({ break_glass: taken.id, reason, ends: new Date(endsAt).toISOString() }));
-      return { emergency: taken, endsAt };
+      const limits = breakGlassLimitsOf(identity, snapshot);
+      if (limits === null) throw queryError('noGlass', {});
+      if (
+        reason.trim().length < MIN_REASON_LENGTH ||
+        reason.length > MAX_REASON_LENGTH ||
+        UNREADABLE.test(reason)
+      )
+        throw queryError('glassReason', { least: MIN_REASON_LENGTH, most: MAX_REASON_LENGTH });
+      const emergency = await parts.breakGlassRegistry.take(identity, reason, limits.perDay);
+      if (typeof emergency === 'number') throw queryError('glassSpent', { retryAfterSeconds: emergency });
+      const endsAt = emergency.startedAt + limits.minutes * 60_000;
+      record.setDetail(
+        JSON.stringify({ break_glass: emergency.id, reason, ends: new Date(endsAt).toISOString() }),
+      );
+      return { emergency, endsAt };
     },
     answer: ({ emergency, endsAt }, caller) => {
       const { subject } = caller.identity;
       const { surface, requestId } = call;
-      parts.glasses.alarm({ ...emergency, subject, reason, surface, requestId, endsAt });
+      parts.breakGlassRegistry.alarm({ ...emergency, subject, reason, surface, requestId, endsAt });
       return emergency;
     },
   });

@@ -12,7 +12,7 @@ import type { ServedModel } from '../../model/served-model.js';
 export interface Caller {
   readonly identity: Identity;
   /** Claims for row security when `explain access` evaluates another chain's rights. Default: those of `identity`. */
-  readonly seenAs?: IdentityClaims;
+  readonly evaluatedAs?: IdentityClaims;
   readonly access: EffectiveAccess;
   /** Replaced by a new object on each reload or publication. */
   readonly model: ServedModel;

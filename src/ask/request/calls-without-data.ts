@@ -48,12 +48,12 @@ export async function refuseCall(
   call: RequestCall,
   action: string,
   reason: QueryError,
-  who: RefusalAudience,
+  audience: RefusalAudience,
 ): Promise<QueryError> {
   const { credentials } = call;
   const anonymous =
     credentials.kind === 'bearer' && credentials.token === null && credentials.certificate === undefined;
-  if (anonymous && who === 'anyone') return refuseUnauthenticated(parts, call, action, reason);
+  if (anonymous && audience === 'anyone') return refuseUnauthenticated(parts, call, action, reason);
   const decide = (): never => {
     throw reason;
   };
@@ -67,7 +67,7 @@ export async function refuseCall(
 }
 
 /** Steps of a request that reads no rows and has no result. */
-export const NOTHING_TO_ANSWER = {
+export const NO_ANSWER_STEPS = {
   readsNoRows: true,
   decide: () => undefined,
   answer: () => undefined,
@@ -83,7 +83,7 @@ export async function sessionCommand(
   call: RequestCall,
   action = 'session',
 ): Promise<void> {
-  await respond(parts, call, { action, bucket: 'catalog', ...NOTHING_TO_ANSWER });
+  await respond(parts, call, { action, bucket: 'catalog', ...NO_ANSWER_STEPS });
 }
 
 /**
@@ -103,7 +103,7 @@ export async function refusedCommand(
   };
   try {
     await respond(parts, call, {
-      ...NOTHING_TO_ANSWER,
+      ...NO_ANSWER_STEPS,
       action: 'session',
       bucket: 'catalog',
       decide,
@@ -128,12 +128,12 @@ export function refusedConnection(
 export class SurfaceFault extends ForeignFault {
   override readonly name = 'SurfaceFault';
   readonly code: string;
-  override readonly heard: string | null;
+  override readonly sentSqlstate: string | null;
 
-  constructor(code: string, heard: string | null = null) {
+  constructor(code: string, sentSqlstate: string | null = null) {
     super(code);
     this.code = code;
-    this.heard = heard;
+    this.sentSqlstate = sentSqlstate;
   }
 }
 

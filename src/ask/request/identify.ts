@@ -21,8 +21,8 @@ import { taskOf } from './task.js';
 
 /** Collects the caller's data for the audit records. */
 interface CallerObserver {
-  knows(identity: Identity, model: ServedModel): void;
-  says(of: string | null): void;
+  setIdentity(identity: Identity, model: ServedModel): void;
+  setDetail(detail: string | null): void;
 }
 
 /** Authenticates the caller and evaluates its access. @throws QueryError E2102, E3001, E2001, E2101, in this order */
@@ -40,22 +40,22 @@ export function identify(
   return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
-/** Like `callerAs` without an observer, but null on refusal; `respond` then refuses the call again and records that. */
+/** Like `callerAs`, but returns null on refusal; `respond` then refuses the call again and records that. */
 export function callerIfAllowed(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,
   call: RequestCall,
 ): Caller | null {
   try {
-    return callerAs(parts, identity, NO_OBSERVER, call);
+    return callerAs(parts, identity, NO_LEDGER, call);
   } catch (refusal) {
     if (refusal instanceof QueryError) return null;
     throw refusal;
   }
 }
 
-/** Like `callerIfAllowed`, but also returns null if attributes must be read from entities first, on the full path. */
-export function callerAtOnce(
+/** Like `callerIfAllowed`, but also returns null if attributes must first be read from entities (on the full path). */
+export function callerWithoutReads(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals' | 'tableAttributes'>,
   identity: Identity,
   call: RequestCall,
@@ -72,7 +72,7 @@ export function completeCaller(
   return tableAttributes.needs(caller) ? tableAttributes.complete(caller) : caller;
 }
 
-const NO_OBSERVER: CallerObserver = Object.freeze({ knows: () => undefined, says: () => undefined });
+const NO_LEDGER = Object.freeze({ setIdentity: () => undefined, setDetail: () => undefined });
 
 /** @throws QueryError E3001 for a revoked token */
 export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, identity: Identity): void {
@@ -90,14 +90,14 @@ export function callerAs(
   if (!Identity.is(identity)) throw new InternalError('an identity that nobody verified');
   const model = parts.model();
   const { manifest, snapshot } = model;
-  ledger.knows(identity, model);
+  ledger.setIdentity(identity, model);
   requireNotRevoked(parts, identity);
   if (snapshot === null) throw queryError('noSnapshot', {});
   const stated = circumstancesOf(call);
   const purpose = purposeOf(identity, snapshot, stated.purpose);
   if (purpose === null && stated.purpose !== null) throw queryError('purposeDenied', {});
   const task = taskOf(identity, call);
-  const circumstances = { ...stated, approved: parts.approvals.of(identity, purpose, task) };
+  const circumstances = { ...stated, approved: parts.approvals.inForce(identity, purpose, task) };
   const caller = Object.freeze({
     identity,
     access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances),
@@ -109,7 +109,7 @@ export function callerAs(
     task,
     until: accessUntil(identity, snapshot, circumstances),
   });
-  ledger.says(auditDetailOf(caller));
+  ledger.setDetail(auditDetailOf(caller));
   return caller;
 }
 
@@ -133,66 +133,66 @@ export interface CertificateSession {
 type SessionCheckParts = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
 
 /**
- * Checks a session against the current policy. Returns `held` if nothing changed, and a new session if only rights or
- * time changed. Returns null if the account is gone or its password changed, or if the certificate has expired or no
- * longer maps to this subject.
+ * Checks a session against the current policy. Returns `session` itself if nothing changed, and a new session if only
+ * rights or time changed. Returns null if the account is gone or its password changed, or if the certificate has
+ * expired or no longer maps to this subject.
  */
-export function currentSession(parts: SessionCheckParts, held: TokenlessSession): TokenlessSession | null {
-  switch (held.kind) {
+export function currentSession(parts: SessionCheckParts, session: TokenlessSession): TokenlessSession | null {
+  switch (session.kind) {
     case 'account':
-      return accountNow(parts, held.account.login, held);
+      return currentAccountSession(parts, session.account.login, session);
     case 'certificate':
-      return certificateNow(parts, held.certificate, held);
+      return currentCertificateSession(parts, session.certificate, session);
   }
 }
 
-export function accountNow(
+export function currentAccountSession(
   parts: SessionCheckParts,
   login: string,
-  held: AccountSession | null,
+  previous: AccountSession | null,
 ): AccountSession | null {
   const { snapshot } = parts.model();
   // Without a policy the session stays open, but its requests are refused.
-  const account = snapshot === null ? held?.account : snapshot.serviceAccounts.get(login);
-  if (account === undefined || (held !== null && held.account.scram !== account.scram)) return null;
-  if (held?.account === account && !isExpired(held.identity, Date.now())) return held;
+  const account = snapshot === null ? previous?.account : snapshot.serviceAccounts.get(login);
+  if (account === undefined || (previous !== null && previous.account.scram !== account.scram)) return null;
+  if (previous?.account === account && !isExpired(previous.identity, Date.now())) return previous;
   const identity = accountIdentity(account, parts.tenant, Date.now());
   return Object.freeze({ kind: 'account', account, identity });
 }
 
-export function certificateNow(
+export function currentCertificateSession(
   parts: SessionCheckParts,
   certificate: ClientCertificate,
-  held: CertificateSession | null,
+  previous: CertificateSession | null,
 ): CertificateSession | null {
   const now = Date.now();
   if (!(now < certificate.endsAt)) return null;
   const { snapshot } = parts.model();
-  const stays = held?.snapshot === snapshot && !isExpired(held.identity, now);
+  const isUnchanged = previous?.snapshot === snapshot && !isExpired(previous.identity, now);
   // Presenting the certificate again is a new authentication, so an earlier revocation does not apply.
-  if (stays && !parts.revoked.has(held.identity)) return held;
-  const rule = snapshot === null ? (held?.rule ?? null) : ruleFor(snapshot.certificates, certificate);
-  if (rule === null || (held !== null && held.rule.subject !== rule.subject)) return null;
+  if (isUnchanged && !parts.revoked.has(previous.identity)) return previous;
+  const rule = snapshot === null ? (previous?.rule ?? null) : ruleFor(snapshot.certificates, certificate);
+  if (rule === null || (previous !== null && previous.rule.subject !== rule.subject)) return null;
   const identity = accountIdentity(rule, parts.tenant, now);
   return Object.freeze({ kind: 'certificate', certificate, rule, snapshot, identity });
 }
 
 /** Sessions of REST connections, by certificate. */
-const shown = new WeakMap<ClientCertificate, CertificateSession>();
+const certificateSessions = new WeakMap<ClientCertificate, CertificateSession>();
 
 /** Returns the identity that the policy assigns to a client certificate. @throws QueryError E2001, E3001 */
 function certificateIdentity(parts: SessionCheckParts, certificate: PresentedCertificate): Identity {
   if (certificate === null)
     throw queryError('invalidCertificate', { reason: 'no authority that is trusted vouches for it' });
   if (parts.model().snapshot === null) throw queryError('noSnapshot', {});
-  const known = certificateNow(parts, certificate, shown.get(certificate) ?? null);
-  if (known === null) {
-    shown.delete(certificate);
-    const ended = !(Date.now() < certificate.endsAt);
+  const session = currentCertificateSession(parts, certificate, certificateSessions.get(certificate) ?? null);
+  if (session === null) {
+    certificateSessions.delete(certificate);
+    const hasExpired = !(Date.now() < certificate.endsAt);
     throw queryError('invalidCertificate', {
-      reason: ended ? 'it has ended' : 'no rule of the policy is for it alone',
+      reason: hasExpired ? 'it has ended' : 'no rule of the policy is for it alone',
     });
   }
-  shown.set(certificate, known);
-  return known.identity;
+  certificateSessions.set(certificate, session);
+  return session.identity;
 }

@@ -27,8 +27,8 @@ export interface AccessedObjects {
 
 /** Receives the contents of the decision record. */
 export interface DecisionRecord {
-  touches(touched: AccessedObjects): void;
-  says(of: string): void;
+  setObjects(accessed: AccessedObjects): void;
+  setDetail(detail: string): void;
   /** Creates the mark that is on disk while `text` is being compiled; see `Marks`. */
   mark(text: string): CompileMark;
 }
@@ -39,52 +39,52 @@ export class Ledger implements DecisionRecord {
   readonly #recorder: Recorder;
   readonly #call: RequestCall;
   #action: string;
-  #started = performance.now();
-  #ended: number | null = null;
-  readonly #asked: RequestTarget | null;
+  #startedAt = performance.now();
+  #endedAt: number | null = null;
+  readonly #target: RequestTarget | null;
   readonly #statement: string | null;
   #fingerprint: string | null = null;
   #identity: Identity | null = null;
   #model: ServedModel | null = null;
-  #touched: AccessedObjects | null = null;
+  #accessed: AccessedObjects | null = null;
   #plan: string | null = null;
-  #said: string | null = null;
+  #detail: string | null = null;
   readonly #times = new StageTimes();
-  #stageAt = this.#started;
+  #stageStartedAt = this.#startedAt;
   /** True if the decision could not be recorded; then no outcome is recorded either. */
-  #unrecorded = false;
+  #recordingFailed = false;
 
-  constructor(parts: RecordingParts, call: RequestCall, action: string, asked: RequestTarget | null) {
+  constructor(parts: RecordingParts, call: RequestCall, action: string, target: RequestTarget | null) {
     this.#parts = parts;
     this.#recorder = new Recorder(parts);
     this.#call = call;
     this.#action = action;
-    this.#asked = asked;
-    this.#statement = asked === null ? null : statementOf(asked);
+    this.#target = target;
+    this.#statement = target === null ? null : statementOf(target);
   }
 
   get identified(): boolean {
     return this.#identity !== null;
   }
 
-  knows(identity: Identity, model: ServedModel): void {
+  setIdentity(identity: Identity, model: ServedModel): void {
     this.#identity = identity;
     this.#model = model;
   }
 
-  says(of: string | null): void {
-    this.#said = of;
+  setDetail(detail: string | null): void {
+    this.#detail = detail;
   }
 
   /** Records the duration of a stage, measured from the end of the previous one. */
-  passed(stage: RequestStage): void {
+  endStage(stage: RequestStage): void {
     const now = performance.now();
-    this.#times.set(stage, 1_000 * (now - this.#stageAt));
-    this.#stageAt = now;
+    this.#times.set(stage, 1_000 * (now - this.#stageStartedAt));
+    this.#stageStartedAt = now;
   }
 
-  touches(touched: AccessedObjects): void {
-    this.#touched = touched;
+  setObjects(accessed: AccessedObjects): void {
+    this.#accessed = accessed;
   }
 
   mark(text: string): CompileMark {
@@ -101,31 +101,31 @@ export class Ledger implements DecisionRecord {
   }
 
   /** Registers `plan` with lineage. Call `allow` right after, so that plan and decision are written together. */
-  reads(plan: GovernedPlan): void {
+  registerPlan(plan: GovernedPlan): void {
     this.#plan = this.#parts.lineage?.note(plan, this.#call.requestId) ?? null;
   }
 
   /** Continues a prepared request as `action` and restarts its clock. */
-  resumes(action: string): void {
+  resume(action: string): void {
     this.#action = action;
-    this.#started = performance.now();
-    this.#stageAt = this.#started;
-    this.#ended = null;
+    this.#startedAt = performance.now();
+    this.#stageStartedAt = this.#startedAt;
+    this.#endedAt = null;
   }
 
-  done(): void {
-    this.#ended = performance.now();
+  pauseClock(): void {
+    this.#endedAt = performance.now();
   }
 
   /** Records the decision to answer. @throws AuditUnavailable */
   async allow(): Promise<void> {
-    const began = performance.now();
-    this.#stageAt = began;
+    const startedAt = performance.now();
+    this.#stageStartedAt = startedAt;
     try {
       await this.#recorder.decision(this.#entry('decision', { decision: 'allow' }));
-      this.#times.set('record', 1_000 * (performance.now() - began));
+      this.#times.set('record', 1_000 * (performance.now() - startedAt));
     } catch (error) {
-      this.#unrecorded = true;
+      this.#recordingFailed = true;
       throw error;
     }
   }
@@ -133,8 +133,8 @@ export class Ledger implements DecisionRecord {
   /** Records a refusal. @throws AuditUnavailable */
   async refuse(error: QueryError | ForeignFault): Promise<void> {
     const verdict = verdictOf(error);
-    this.#touched ??= this.#named(error);
-    this.#clock();
+    this.#accessed ??= this.#objectsNamedIn(error);
+    this.#stopClock();
     this.#recorder.observe(this, this.#meter(verdict.decision), this.#times, verdict.decision, null, error);
     await this.#recorder.decision(this.#entry('decision', verdict));
   }
@@ -144,10 +144,10 @@ export class Ledger implements DecisionRecord {
    * others as keyed fingerprints, which keep typos and pasted secrets out of the log. Returns null for unauthenticated
    * callers, and for requests refused before they were read.
    */
-  #named(error: unknown): AccessedObjects | null {
-    if (this.#identity === null || this.#model === null || this.#asked === null || !wasRead(error))
+  #objectsNamedIn(error: unknown): AccessedObjects | null {
+    if (this.#identity === null || this.#model === null || this.#target === null || !wasRead(error))
       return null;
-    const { declared, undeclared } = mentionedBy(this.#asked, this.#model.manifest.catalog);
+    const { declared, undeclared } = mentionedBy(this.#target, this.#model.manifest.catalog);
     const hidden = withLastParts(undeclared).map((name) =>
       undeclaredObject(this.#parts.audit.fingerprint(name)),
     );
@@ -155,20 +155,20 @@ export class Ledger implements DecisionRecord {
   }
 
   outcome(end: RequestEnd): void {
-    if (this.#unrecorded) return;
-    this.#recorder.outcome(this.#entry('outcome', {}), end, this.#ends(end));
+    if (this.#recordingFailed) return;
+    this.#recorder.outcome(this.#entry('outcome', {}), end, this.#finish(end));
   }
 
   /**
    * Records the outcome of an answer for which a receipt was requested, and returns its proof. @throws AuditUnavailable
    */
   provenOutcome(end: RequestEnd, receipt: ReceiptDigests): Promise<string> {
-    return this.#recorder.provenOutcome(this.#entry('outcome', {}), end, this.#ends(end), receipt);
+    return this.#recorder.provenOutcome(this.#entry('outcome', {}), end, this.#finish(end), receipt);
   }
 
   /** Stops the clock and updates the metrics. Returns the duration in µs. */
-  #ends(end: RequestEnd): number {
-    this.#times.set('answer', 1_000 * (this.#clock() - this.#stageAt));
+  #finish(end: RequestEnd): number {
+    this.#times.set('answer', 1_000 * (this.#stopClock() - this.#stageStartedAt));
     return this.#recorder.observe(this, this.#meter('allow'), this.#times, 'allow', end, end.error);
   }
 
@@ -192,8 +192,8 @@ export class Ledger implements DecisionRecord {
       requestId,
       surface,
       action: this.#action,
-      form: this.#touched?.form ?? null,
-      objects: this.#touched?.objects ?? [],
+      form: this.#accessed?.form ?? null,
+      objects: this.#accessed?.objects ?? [],
       traceparent,
       statement: () => this.#redacted(),
       stages: this.#times.asMap(),
@@ -202,14 +202,14 @@ export class Ledger implements DecisionRecord {
 
   #meter(decision: AuditDecision): Meter {
     const { surface } = this.#call;
-    const { form, connector = null } = this.#touched ?? { form: null };
-    return this.#parts.observing.meters.of({ surface, form: form ?? 'other', decision, connector });
+    const { form, connector = null } = this.#accessed ?? { form: null };
+    return this.#parts.observing.meters.meterFor({ surface, form: form ?? 'other', decision, connector });
   }
 
   /** Stores the total duration. Returns the end time, on the clock of `performance.now()`. */
-  #clock(): number {
-    const now = this.#ended ?? performance.now();
-    this.#times.set('total', 1_000 * (now - this.#started));
+  #stopClock(): number {
+    const now = this.#endedAt ?? performance.now();
+    this.#times.set('total', 1_000 * (now - this.#startedAt));
     return now;
   }
 
@@ -217,22 +217,22 @@ export class Ledger implements DecisionRecord {
    * Returns the redacted statement, for operators; null if the request has no text or the caller is not authenticated.
    */
   #redacted(): RedactedStatement | null {
-    const asked = this.#asked;
-    if (asked === null || this.#model === null) return null;
-    switch (asked.kind) {
+    const target = this.#target;
+    if (target === null || this.#model === null) return null;
+    switch (target.kind) {
       case 'osql':
       case 'sql':
       case 'wire':
-        return redactStatement(asked.text, this.#model.manifest.catalog);
+        return redactStatement(target.text, this.#model.manifest.catalog);
       case 'metrics':
-        return redactStatement(JSON.stringify(asked.request), this.#model.manifest.catalog);
+        return redactStatement(JSON.stringify(target.request), this.#model.manifest.catalog);
       case 'table':
       case 'facet':
       case 'term':
       case 'draft':
         return null;
       default:
-        return assertNever(asked);
+        return assertNever(target);
     }
   }
 
@@ -247,13 +247,13 @@ export class Ledger implements DecisionRecord {
       action: this.#action,
       subject: this.#identity?.subject ?? null,
       chain: this.#identity?.chain ?? [],
-      form: this.#touched?.form ?? null,
-      objects: this.#touched?.objects ?? [],
+      form: this.#accessed?.form ?? null,
+      objects: this.#accessed?.objects ?? [],
       versions:
         model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
       statement_hmac: this.#statementHmac(),
       ...(this.#plan !== null && { plan: this.#plan }),
-      ...(kind === 'decision' && this.#said !== null && { detail: this.#said }),
+      ...(kind === 'decision' && this.#detail !== null && { detail: this.#detail }),
       ...fields,
     };
   }

@@ -24,35 +24,36 @@ const WIRE_PATIENCE_SECONDS = 1;
  * @throws QueryError E4290, and E0532 if a quota per task applies and the request names no task
  */
 export function limit(
-  parts: Pick<RequestParts, 'means'>,
+  parts: Pick<RequestParts, 'controls'>,
   caller: Caller,
   bucket: LimitBucket,
   surface: AuditSurface,
 ): void | Promise<void> {
-  const { limiter } = SealedValue.open(parts.means);
+  const { limiter } = SealedValue.open(parts.controls);
   const { identity } = caller;
   const quotas = quotasFor(caller, bucket);
   requireTask(quotas);
   // INVARIANT: requests refused by the per-second limit do not count against quotas.
-  const rest = quotas.length === 0 ? undefined : (): void | Promise<void> => takeQuotas(limiter, quotas);
-  const refused = (taken: LimitResult): void | Promise<void> => {
-    if (taken.ok) return rest?.();
-    const { retryAfterSeconds } = taken;
+  const countQuotas =
+    quotas.length === 0 ? undefined : (): void | Promise<void> => takeQuotas(limiter, quotas);
+  const afterRateLimit = (result: LimitResult): void | Promise<void> => {
+    if (result.ok) return countQuotas?.();
+    const { retryAfterSeconds } = result;
     if (surface !== 'wire' || retryAfterSeconds > WIRE_PATIENCE_SECONDS)
       throw queryError('rateLimited', { retryAfterSeconds });
     return setTimeout(1_000 * retryAfterSeconds)
       .then(() => limiter.take(bucket, identity))
       .then(({ ok }) => {
         if (!ok) throw queryError('rateLimited', { retryAfterSeconds });
-        return rest?.();
+        return countQuotas?.();
       });
   };
-  const taken = limiter.take(bucket, identity);
-  return taken instanceof Promise ? taken.then(refused) : refused(taken);
+  const result = limiter.take(bucket, identity);
+  return result instanceof Promise ? result.then(afterRateLimit) : afterRateLimit(result);
 }
 
 /** Counts a request synchronously. Returns false without counting it if it would have to wait or be refused. */
-export function takeAtOnce(
+export function takeSynchronously(
   limiter: Pick<Limiter, 'takeIfLeft' | 'quotas'>,
   caller: Caller,
   bucket: LimitBucket,
@@ -90,20 +91,20 @@ export function quotasFor(
 
 /** @throws QueryError E0532 if one of `quotas` counts per task and the request names none */
 export function requireTask(quotas: readonly Quota[]): void {
-  const lacking = quotas.find(({ lacksTask }) => lacksTask);
-  if (lacking !== undefined) throw queryError('missingTask', { budget: lacking.label });
+  const quota = quotas.find(({ lacksTask }) => lacksTask);
+  if (quota !== undefined) throw queryError('missingTask', { budget: quota.label });
 }
 
-/** Counts a request against the quotas `asked`. @throws QueryError E4290 if one of them is used up */
-function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]): void | Promise<void> {
-  const taken = quotas.take(asked);
-  return taken instanceof Promise ? taken.then(requireLeft) : requireLeft(taken);
+/** Counts a request against the quotas `applicable`. @throws QueryError E4290 if one of them is used up */
+function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, applicable: readonly Quota[]): void | Promise<void> {
+  const result = quotas.take(applicable);
+  return result instanceof Promise ? result.then(requireNotSpent) : requireNotSpent(result);
 }
 
 /** @throws QueryError E4290 if a quota is used up */
-function requireLeft(taken: QuotaResult): void {
-  if (taken.ok) return;
-  const { quota, waitMs } = taken;
+function requireNotSpent(result: QuotaResult): void {
+  if (result.ok) return;
+  const { quota, waitMs } = result;
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
   const renewsAt = renewalTime(waitMs);
   throw queryError('budgetSpent', { budget: quota.label, renewsAt, retryAfterSeconds });
@@ -117,15 +118,15 @@ export function renewalTime(waitMs: number): string {
 
 /** Returns the current counts of `quotas`, in the same order. @throws QueryError E5038 */
 export function quotaCounts(
-  { means }: Pick<RequestParts, 'means'>,
+  { controls }: Pick<RequestParts, 'controls'>,
   quotas: readonly Quota[],
 ): Promise<readonly QuotaCount[]> {
-  const { limiter } = SealedValue.open(means);
+  const { limiter } = SealedValue.open(controls);
   const countOf = async (quota: Quota): Promise<QuotaCount> => {
-    const { key, windowMs, most, unit } = quota;
+    const { key, windowMs, limit: maxSize, unit } = quota;
     const [count] =
       unit === 'entities'
-        ? (await limiter.entities.add([{ key, windowMs, most, members: [] }])).counts
+        ? (await limiter.entities.add([{ key, windowMs, maxSize, members: [] }])).counts
         : await limiter.quotas.state([quota]);
     if (count === undefined) throw new InternalError('a limit has no count');
     return count;
@@ -137,15 +138,15 @@ export function quotaCounts(
  * Lifetime of a `Payment` in ms. It equals the limiter's window, so at most twice the permitted number of statements
  * can run.
  */
-const GOOD_FOR_MS = 1_000;
+const PAYMENT_TTL_MS = 1_000;
 
 /** Rate-limit charge for compiling a prepared statement. It also covers the first execution within a second. */
 export class Payment {
-  #until = performance.now() + GOOD_FOR_MS;
+  #until = performance.now() + PAYMENT_TTL_MS;
 
   take(): boolean {
-    const good = performance.now() <= this.#until;
+    const isValid = performance.now() <= this.#until;
     this.#until = 0;
-    return good;
+    return isValid;
   }
 }

@@ -23,7 +23,7 @@ export interface EndedRequest {
 
 /** Receives completed requests. Must not throw. */
 export interface TraceSink {
-  ended(request: EndedRequest, endedAt: number): void;
+  record(request: EndedRequest, endedAt: number): void;
 }
 
 /** Reports requests to the operator: metrics, slow query log and traces. */
@@ -46,22 +46,32 @@ export class RequestObserver {
     return this.#tracing !== null;
   }
 
-  /** True if a request that took `us` microseconds must be passed to `tell`. */
-  wants(us: number): boolean {
+  /** True if a request that took `us` microseconds must be passed to `report`. */
+  needsReport(us: number): boolean {
     return us >= this.#slowUs || us >= this.slowest.fromUs || this.#tracing !== null;
   }
 
-  tell(request: EndedRequest): void {
+  report(request: EndedRequest): void {
     const now = Date.now();
-    this.#tracing?.ended(request, now);
+    this.#tracing?.record(request, now);
     const us = request.stages.get('total') ?? 0;
     if (us < this.#slowUs && us < this.slowest.fromUs) return;
     const statement = request.statement();
     if (statement === null) return;
     const { requestId, surface, action, form, objects, code, rows } = request;
     const outcome = request.outcome ?? ('refused' as const);
-    const kept = { ...statement, request_id: requestId, surface, action, form, objects, outcome, code, rows };
-    this.slowest.add(kept, us, now);
+    const entry = {
+      ...statement,
+      request_id: requestId,
+      surface,
+      action,
+      form,
+      objects,
+      outcome,
+      code,
+      rows,
+    };
+    this.slowest.add(entry, us, now);
     if (us >= this.#slowUs) this.#write(request, statement);
   }
 
@@ -89,7 +99,7 @@ export class RequestObserver {
 const STAGES = ['identify', 'limit', 'decide', 'record', 'answer', 'total'] as const;
 export type RequestStage = (typeof STAGES)[number];
 
-const PLACE: Readonly<Record<RequestStage, number>> = {
+const STAGE_INDEX: Readonly<Record<RequestStage, number>> = {
   identify: 0,
   limit: 1,
   decide: 2,
@@ -97,19 +107,19 @@ const PLACE: Readonly<Record<RequestStage, number>> = {
   answer: 4,
   total: 5,
 };
-const NOT_PASSED = -1;
+const UNSET = -1;
 
 /** Stage durations of one request, in µs. */
 export class StageTimes {
-  readonly us: number[] = STAGES.map(() => NOT_PASSED);
+  readonly us: number[] = STAGES.map(() => UNSET);
 
   get(stage: RequestStage): number | undefined {
-    const us = this.us[PLACE[stage]] ?? NOT_PASSED;
+    const us = this.us[STAGE_INDEX[stage]] ?? UNSET;
     return us < 0 ? undefined : us;
   }
 
   set(stage: RequestStage, us: number): void {
-    this.us[PLACE[stage]] = Math.max(0, us);
+    this.us[STAGE_INDEX[stage]] = Math.max(0, us);
   }
 
   asMap(): ReadonlyMap<RequestStage, number> {
@@ -166,20 +176,20 @@ export interface MeterLabels {
 export class Meter {
   readonly labels: MeterLabels;
   readonly outcomes = new Map<MeteredOutcome, number>();
-  readonly #byPlace: (Durations | null)[] = STAGES.map(() => null);
+  readonly #byStage: (Durations | null)[] = STAGES.map(() => null);
 
   constructor(labels: MeterLabels) {
     this.labels = labels;
   }
 
   add({ us: times }: StageTimes): void {
-    for (let place = 0; place < times.length; place++) {
-      const us = times[place] ?? NOT_PASSED;
+    for (let index = 0; index < times.length; index++) {
+      const us = times[index] ?? UNSET;
       if (us < 0) continue;
-      let durations = this.#byPlace[place];
+      let durations = this.#byStage[index];
       if (durations === null || durations === undefined) {
         durations = new Durations();
-        this.#byPlace[place] = durations;
+        this.#byStage[index] = durations;
       }
       durations.add(us);
     }
@@ -187,12 +197,12 @@ export class Meter {
 
   /** Durations of whole requests; null if none was recorded. */
   get total(): Durations | null {
-    return this.#byPlace[PLACE.total] ?? null;
+    return this.#byStage[STAGE_INDEX.total] ?? null;
   }
 
   get stages(): readonly (readonly [RequestStage, Durations])[] {
     return STAGES.flatMap((stage) => {
-      const durations = this.#byPlace[PLACE[stage]] ?? null;
+      const durations = this.#byStage[STAGE_INDEX[stage]] ?? null;
       return durations === null ? [] : [[stage, durations] as const];
     });
   }
@@ -207,7 +217,7 @@ export class Meters {
   readonly codes = new Map<string, number>();
   readonly #meters = new Map<string, Meter>();
 
-  of(labels: MeterLabels): Meter {
+  meterFor(labels: MeterLabels): Meter {
     const key = `${labels.surface} ${labels.form} ${labels.decision} ${labels.connector ?? ''}`;
     let meter = this.#meters.get(key);
     if (meter === undefined) {
@@ -243,10 +253,10 @@ export interface SlowStatement extends RedactedStatement {
 
 export const MINUTE_MS = 60_000;
 /** Number of statements stored for each minute of the last hour. */
-const KEPT_OF_MINUTE = 5;
+const MAX_PER_MINUTE = 5;
 const RECENT_MINUTES = 60;
-const MOST_MINUTES = 1_440;
-const MOST_OBJECTS = 16;
+const MAX_MINUTES = 1_440;
+const MAX_OBJECTS = 16;
 
 /**
  * The slowest statements of each minute: five for each minute of the last hour, and one for each older minute of the
@@ -254,27 +264,27 @@ const MOST_OBJECTS = 16;
  */
 class SlowestStatements {
   /**
-   * Duration in µs below which a request is not among the slowest of this minute. Infinite until `turn` is first
-   * called.
+   * Duration in µs below which a request is not among the slowest of this minute. Infinite until `startMinute` is
+   * first called.
    */
   fromUs = Number.POSITIVE_INFINITY;
   #minute = -1;
   /** Keyed by minute since 1970, oldest first; each list has the slowest statement first. */
-  readonly #kept = new Map<number, SlowStatement[]>();
+  readonly #byMinute = new Map<number, SlowStatement[]>();
 
   /**
-   * Starts the minute of `now`, if it is not the current one. Called whenever the charts move to the step of `now`, so
-   * that the statements of a step are always found in its minute.
+   * Starts the minute of `now`, if it is not the current one. Called whenever the charts begin a new step, so that
+   * statements are stored under the minute in which the charts show them.
    *
    * @param now ms since 1970
    */
-  turn(now: number): void {
+  startMinute(now: number): void {
     const minute = Math.floor(now / MINUTE_MS);
     if (minute === this.#minute) return;
     this.#minute = minute;
     this.fromUs = 0;
-    for (const [past, statements] of this.#kept) {
-      if (past <= minute - MOST_MINUTES) this.#kept.delete(past);
+    for (const [past, statements] of this.#byMinute) {
+      if (past <= minute - MAX_MINUTES) this.#byMinute.delete(past);
       else if (past <= minute - RECENT_MINUTES) statements.length = 1;
     }
   }
@@ -283,24 +293,24 @@ class SlowestStatements {
   add(statement: Omit<SlowStatement, 'at' | 'duration_ms'>, us: number, now: number): void {
     if (this.#minute < 0) return;
     if (us < this.fromUs) return;
-    const statements = this.#kept.get(this.#minute) ?? [];
-    this.#kept.set(this.#minute, statements);
+    const statements = this.#byMinute.get(this.#minute) ?? [];
+    this.#byMinute.set(this.#minute, statements);
     statements.push({
       ...statement,
-      objects: statement.objects.slice(0, MOST_OBJECTS),
+      objects: statement.objects.slice(0, MAX_OBJECTS),
       at: new Date(now).toISOString(),
       duration_ms: Math.round(us) / 1_000,
     });
     statements.sort((a, b) => b.duration_ms - a.duration_ms);
-    statements.length = Math.min(statements.length, KEPT_OF_MINUTE);
-    const last = statements[KEPT_OF_MINUTE - 1];
+    statements.length = Math.min(statements.length, MAX_PER_MINUTE);
+    const last = statements[MAX_PER_MINUTE - 1];
     if (last !== undefined) this.fromUs = 1_000 * last.duration_ms;
   }
 
   /** Returns the statements of all minutes that overlap a time range, given in ms since 1970. */
   between(from: number, until: number): readonly SlowStatement[] {
     const [first, end] = [Math.floor(from / MINUTE_MS), Math.ceil(until / MINUTE_MS)];
-    return [...this.#kept].flatMap(([minute, statements]) =>
+    return [...this.#byMinute].flatMap(([minute, statements]) =>
       minute >= first && minute < end ? statements : [],
     );
   }

@@ -13,7 +13,7 @@ export interface DecidingParts {
   readonly tenant: string;
   /** Returns the served model. Called once per request, so that each request sees one consistent model. */
   model(): ServedModel;
-  readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
+  readonly verifier: Pick<TokenVerifier, 'verify' | 'cached'>;
   /** Revocations, which are checked for every request. */
   readonly revoked: RevocationCheck;
   /** Approvals in force, which are checked for every request. */
@@ -46,12 +46,12 @@ export interface PlanNotes {
 }
 
 /** The audit log and rate limits; used only through `respond`. */
-export interface RequestMeans {
+export interface RequestControls {
   readonly recording: RecordingParts;
   readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'entities' | 'guesses'>;
 }
 
 /** Dependencies of every request. */
 export interface RequestParts extends DecidingParts, Pick<RecordingParts, 'log' | 'observing'> {
-  readonly means: SealedValue<RequestMeans>;
+  readonly controls: SealedValue<RequestControls>;
 }

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { InternalError, type QueryError } from 'osl-compiler';
 import type { AuditOutcome, AuditUnavailable } from '../../../audit/index.js';
 import type { Identity } from '../../../policy/index.js';
-import { chargeAnswer, takeAtOnce } from './limit.js';
+import { chargeAnswer, takeSynchronously } from './limit.js';
 import { StageTimes } from './meters.js';
-import type { RequestMeans } from './parts.js';
+import type { RequestControls } from './parts.js';
 import {
   type AnsweringStandby,
   type Permit,
@@ -28,7 +28,7 @@ interface PermittedEnd extends Omit<RequestEnd, 'detail'> {
 export class PermittedRequest {
   requestId = '';
   recorded: DecisionState = 'waiting';
-  readonly #means: RequestMeans;
+  readonly #controls: RequestControls;
   readonly #recorder: Recorder;
   readonly #times = new StageTimes();
   readonly #onRecorded: () => void;
@@ -36,9 +36,9 @@ export class PermittedRequest {
   #statementHmac = '';
   #startedAt = 0;
 
-  constructor(means: RequestMeans, onRecorded: () => void) {
-    this.#means = means;
-    this.#recorder = new Recorder(means.recording);
+  constructor(controls: RequestControls, onRecorded: () => void) {
+    this.#controls = controls;
+    this.#recorder = new Recorder(controls.recording);
     this.#onRecorded = onRecorded;
   }
 
@@ -58,11 +58,11 @@ export class PermittedRequest {
     const {
       recording: { audit, lineage },
       limiter,
-    } = this.#means;
+    } = this.#controls;
     const requestId = id ?? randomUUID();
     const plan = permit.plan === null ? null : (lineage?.note(permit.plan, requestId) ?? null);
     if (plan !== (permit.outcome.plan ?? null)) return false;
-    if (!takeAtOnce(limiter, permit.caller, 'query', identity)) return false;
+    if (!takeSynchronously(limiter, permit.caller, 'query', identity)) return false;
     this.requestId = requestId;
     this.recorded = 'waiting';
     this.#permit = permit;
@@ -72,24 +72,25 @@ export class PermittedRequest {
     return true;
   }
 
-  answered(rows: number, bytes: number, standby: AnsweringStandby | null): void {
+  recordAnswer(rows: number, bytes: number, standby: AnsweringStandby | null): void {
     const permit = this.#permit;
     if (permit === null) return;
     const us = this.#observe(permit, 'ok', rows, null);
-    chargeAnswer(this.#means.limiter, permit.caller, 'query', { rows, bytes, ms: us / 1_000 });
+    chargeAnswer(this.#controls.limiter, permit.caller, 'query', { rows, bytes, ms: us / 1_000 });
     this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us, standby);
   }
 
-  /** Like `ended`, for a statement that only the fast path has run: charges its time. */
-  failed(end: PermittedEnd): void {
+  /** Like `recordOutcome`, for a statement that only the fast path has run: also charges its time. */
+  recordFailure(end: PermittedEnd): void {
     const permit = this.#permit;
     const ms = performance.now() - this.#startedAt;
-    if (permit !== null) chargeAnswer(this.#means.limiter, permit.caller, 'query', { rows: 0, bytes: 0, ms });
-    this.ended(end);
+    if (permit !== null)
+      chargeAnswer(this.#controls.limiter, permit.caller, 'query', { rows: 0, bytes: 0, ms });
+    this.recordOutcome(end);
   }
 
-  /** Records the outcome of a request that `answered` does not record, provided that the decision is in the log. */
-  ended(end: PermittedEnd): void {
+  /** Records an outcome other than a complete answer, provided that the decision is in the log. */
+  recordOutcome(end: PermittedEnd): void {
     const permit = this.#permit;
     if (permit === null || this.recorded !== 'recorded') return;
     const common = {

@@ -117,25 +117,33 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
     });
   };
   /** Called if the log refused the event of a window: merges its counts into the next window of the same action. */
-  const reopen = (action: ProbeAction, failed: ProbeWindow): void => {
+  const reopen = (action: ProbeAction, failedWindow: ProbeWindow): void => {
     const next = windows.get(action);
     clearTimeout(next?.timer);
-    const statuses = next === undefined ? failed.statuses : summed(failed.statuses, next.statuses);
-    windows.set(action, { ...failed, statuses, timer: later(action) });
+    const statuses = next === undefined ? failedWindow.statuses : sum(failedWindow.statuses, next.statuses);
+    windows.set(action, { ...failedWindow, statuses, timer: schedule(action) });
   };
   /** Called when a window is due to end; extends the window while the log refuses records. */
-  const due = (action: ProbeAction): void => {
+  const endWhenPossible = (action: ProbeAction): void => {
     const window = windows.get(action);
     if (window === undefined) return;
     if (audit.stats().failure === null) end(action, window);
-    else window.timer = later(action);
+    else window.timer = schedule(action);
   };
-  const later = (action: ProbeAction): NodeJS.Timeout => setTimeout(due, windowMs, action).unref();
+  const schedule = (action: ProbeAction): NodeJS.Timeout =>
+    setTimeout(endWhenPossible, windowMs, action).unref();
   return Object.freeze({
     count(action: ProbeAction, path: string, status: number, { requestId, surface }: RequestCall) {
       let window = windows.get(action);
       if (window === undefined) {
-        window = { path, requestId, surface, since: new Date(), statuses: new Map(), timer: later(action) };
+        window = {
+          path,
+          requestId,
+          surface,
+          since: new Date(),
+          statuses: new Map(),
+          timer: schedule(action),
+        };
         windows.set(action, window);
       }
       window.statuses.set(status, (window.statuses.get(status) ?? 0) + 1);
@@ -149,7 +157,7 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
 
 type StatusCounts = Map<number, number>;
 
-function summed(a: StatusCounts, b: StatusCounts): StatusCounts {
+function sum(a: StatusCounts, b: StatusCounts): StatusCounts {
   const out = new Map(a);
   for (const [status, count] of b) out.set(status, (out.get(status) ?? 0) + count);
   return out;

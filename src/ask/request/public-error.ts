@@ -11,7 +11,7 @@ export abstract class ForeignFault extends Error {
   /** SQLSTATE or catalogue code, for the log. */
   abstract readonly code: string;
   /** SQLSTATE sent to the client; null to send `code`. */
-  readonly heard: string | null = null;
+  readonly sentSqlstate: string | null = null;
 }
 
 /** An error that is safe to show to the caller. */
@@ -33,7 +33,7 @@ export function verdictOf(error: PublicError): FailureVerdict {
 export function isDenial(error: PublicError): boolean {
   if (error instanceof QueryError)
     return error.http === 401 || error.http === 403 || error.entry === 'rightsChanged';
-  const sqlstate = error.heard ?? error.code;
+  const sqlstate = error.sentSqlstate ?? error.code;
   return sqlstate === INSUFFICIENT_PRIVILEGE || sqlstate.startsWith(INVALID_AUTHORIZATION);
 }
 

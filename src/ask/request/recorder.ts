@@ -80,7 +80,7 @@ export class Recorder {
    * other records. A lost outcome is reported in the operator's log.
    */
   outcome(common: AuditEntry, end: RequestEnd, us: number): void {
-    this.#parts.audit.append(outcomeOf(common, end, us), this.#lossOf(common.request_id));
+    this.#parts.audit.append(outcomeOf(common, end, us), this.#lossHandler(common.request_id));
   }
 
   /**
@@ -111,9 +111,9 @@ export class Recorder {
     us: number,
     standby: AnsweringStandby | null,
   ): void {
-    const recorded = standby === null ? undefined : recordedStandby(standby);
-    const lost = this.#lossOf(requestId);
-    this.#parts.audit.appendForm(permit.ok, requestId, statementHmac, rows, us, lost, recorded);
+    const standbyRecord = standby === null ? undefined : standbyFields(standby);
+    const onLoss = this.#lossHandler(requestId);
+    this.#parts.audit.appendForm(permit.ok, requestId, statementHmac, rows, us, onLoss, standbyRecord);
   }
 
   /** Updates metrics, slow query log and traces. @param end null if the request was refused @returns duration in µs */
@@ -131,8 +131,8 @@ export class Recorder {
     meter.add(times);
     meter.count(end?.outcome ?? 'none');
     if (code !== null) observing.meters.countCode(code);
-    if (observing.wants(total))
-      observing.tell({
+    if (observing.needsReport(total))
+      observing.report({
         ...subject.labels(),
         decision,
         outcome: end?.outcome ?? null,
@@ -142,7 +142,7 @@ export class Recorder {
     return Math.round(total);
   }
 
-  #lossOf(requestId: string): AppendDone {
+  #lossHandler(requestId: string): AppendDone {
     return (failure) => {
       if (failure !== null) this.#parts.log.error('audit outcome lost', { request_id: requestId });
     };
@@ -161,11 +161,11 @@ function outcomeOf(
     duration_us: us,
     ...(error !== null && failureFields(error)),
     ...(detail !== null && { detail }),
-    ...(standby !== null && { standby: recordedStandby(standby) }),
+    ...(standby !== null && { standby: standbyFields(standby) }),
   };
 }
 
-function recordedStandby({ name, asOf }: AnsweringStandby): NonNullable<AuditEntry['standby']> {
+function standbyFields({ name, asOf }: AnsweringStandby): NonNullable<AuditEntry['standby']> {
   return { as_of: new Date(asOf).toISOString(), name };
 }
 

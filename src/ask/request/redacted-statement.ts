@@ -10,39 +10,39 @@ export interface RedactedStatement {
 }
 
 /** Maximum length of the text that is read and of the shape that is returned, in UTF-16 code units. */
-const MOST_READ = 8_192;
-const MOST_SHOWN = 1_024;
+const MAX_READ = 8_192;
+const MAX_SHAPE = 1_024;
 
 /**
  * Redacts `text` for operators, keeping only keywords, punctuation and declared names, since anything else may be a
  * value pasted in the wrong place. Takes linear time for any text.
  */
 export function redactStatement(text: string, catalog: Catalog): RedactedStatement {
-  const known = knownNames(catalog);
+  const declaredNames = declaredNamesOf(catalog);
   const placeholders = new Map<string, string>();
   const parts: string[] = [];
-  const read = text.slice(0, MOST_READ);
+  const input = text.slice(0, MAX_READ);
   TOKEN.lastIndex = 0;
-  for (let match = TOKEN.exec(read); match !== null; match = TOKEN.exec(read)) {
+  for (let match = TOKEN.exec(input); match !== null; match = TOKEN.exec(input)) {
     const { dollar, literal, quoted, word, number, parameter, sign } = match.groups ?? {};
-    if (dollar !== undefined) TOKEN.lastIndex = endOfDollar(read, TOKEN.lastIndex, dollar);
+    if (dollar !== undefined) TOKEN.lastIndex = endOfDollar(input, TOKEN.lastIndex, dollar);
     if (dollar !== undefined || literal !== undefined || number !== undefined) parts.push('?');
     else if (parameter !== undefined) parts.push(parameter);
     else if (sign !== undefined) parts.push(sign);
     const name = quoted === undefined ? word?.toLowerCase() : quoted.replace(/^"|"$/g, '');
     if (name === undefined) continue;
-    const plain = quoted === undefined && (WORDS.has(name) || FUNCTION_NAMES.has(name));
-    if (plain || known.has(name)) parts.push(name);
+    const isKeyword = quoted === undefined && (WORDS.has(name) || FUNCTION_NAMES.has(name));
+    if (isKeyword || declaredNames.has(name)) parts.push(name);
     else {
       const placeholder = placeholders.get(name) ?? `_${placeholders.size + 1}`;
       placeholders.set(name, placeholder);
       parts.push(placeholder);
     }
   }
-  const whole = joined(parts);
-  const fingerprint = createHash('sha256').update(whole).digest('hex').slice(0, 16);
-  const cut = whole.length > MOST_SHOWN || text.length > MOST_READ;
-  return { shape: cut ? `${whole.slice(0, MOST_SHOWN)} …` : whole, fingerprint };
+  const shape = join(parts);
+  const fingerprint = createHash('sha256').update(shape).digest('hex').slice(0, 16);
+  const isTruncated = shape.length > MAX_SHAPE || text.length > MAX_READ;
+  return { shape: isTruncated ? `${shape.slice(0, MAX_SHAPE)} …` : shape, fingerprint };
 }
 
 /** Matches a token. Unclosed literals, comments and quotes extend to the end, so that half a literal is redacted. */
@@ -68,23 +68,27 @@ function endOfDollar(text: string, from: number, tag: string): number {
 }
 
 /** Joins the parts with single spaces, except around dots and `::`, inside brackets, and before punctuation. */
-function joined(parts: readonly string[]): string {
+function join(parts: readonly string[]): string {
   let out = '';
-  let before = '';
+  let previous = '';
   for (const part of parts) {
-    const tight =
-      before === '' || '.(['.includes(before) || '.,)(];'.includes(part) || before === '::' || part === '::';
-    out += tight ? part : ` ${part}`;
-    before = part;
+    const noSpace =
+      previous === '' ||
+      '.(['.includes(previous) ||
+      '.,)(];'.includes(part) ||
+      previous === '::' ||
+      part === '::';
+    out += noSpace ? part : ` ${part}`;
+    previous = part;
   }
   return out;
 }
 
-const KNOWN = new WeakMap<Catalog, ReadonlySet<string>>();
+const NAME_CACHE = new WeakMap<Catalog, ReadonlySet<string>>();
 
-function knownNames(catalog: Catalog): ReadonlySet<string> {
-  const kept = KNOWN.get(catalog);
-  if (kept !== undefined) return kept;
+function declaredNamesOf(catalog: Catalog): ReadonlySet<string> {
+  const cached = NAME_CACHE.get(catalog);
+  if (cached !== undefined) return cached;
   const names = new Set(['osl', 'entities', 'metrics', 'facets']);
   for (const relation of catalog.relations.values()) {
     names.add(relation.name).add(relation.schema).add(relation.table);
@@ -92,7 +96,7 @@ function knownNames(catalog: Catalog): ReadonlySet<string> {
     for (const { name } of relation.computed ?? []) names.add(name);
   }
   for (const name of [...catalog.metrics.keys(), ...catalog.facets.keys()]) names.add(name);
-  KNOWN.set(catalog, names);
+  NAME_CACHE.set(catalog, names);
   return names;
 }
 

@@ -18,9 +18,13 @@ export function begin(
   parts: RequestParts,
   call: RequestCall,
   action: string,
-  asked: RequestTarget | null = null,
+  target: RequestTarget | null = null,
 ): OpenRequest {
-  return { parts, call, ledger: new Ledger(SealedValue.open(parts.means).recording, call, action, asked) };
+  return {
+    parts,
+    call,
+    ledger: new Ledger(SealedValue.open(parts.controls).recording, call, action, target),
+  };
 }
 
 /** Records a refusal and returns the error for the caller. The request is refused even if recording fails. */
@@ -40,12 +44,13 @@ async function recordRefusal<T extends PublicError>(
   error: T,
 ): Promise<T | QueryError> {
   const { credentials } = call;
-  const believed = ledger.identified && !(error instanceof QueryError && error.entry === 'invalidToken');
-  if (credentials.kind === 'bearer' && !believed) {
+  const isAuthenticated =
+    ledger.identified && !(error instanceof QueryError && error.entry === 'invalidToken');
+  if (credentials.kind === 'bearer' && !isAuthenticated) {
     const { address } = credentials;
-    const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
-    if (!taken.ok) {
-      const limited = queryError('addressLimited', { retryAfterSeconds: taken.retryAfterSeconds });
+    const result = await SealedValue.open(parts.controls).limiter.takeAddress(address);
+    if (!result.ok) {
+      const limited = queryError('addressLimited', { retryAfterSeconds: result.retryAfterSeconds });
       if (parts.refusals.isFirst(call, address)) await ledger.refuse(limited);
       return limited;
     }
@@ -80,8 +85,8 @@ export async function recordBrokenConnection(
 ): Promise<void> {
   if (call.credentials.kind !== 'bearer') return;
   const { address } = call.credentials;
-  const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
-  if (!taken.ok && !parts.refusals.isFirst(call, address)) return;
+  const result = await SealedValue.open(parts.controls).limiter.takeAddress(address);
+  if (!result.ok && !parts.refusals.isFirst(call, address)) return;
   try {
     await begin(parts, call, action).ledger.refuse(fault);
   } catch (error) {

@@ -49,56 +49,62 @@ const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
 ]);
 
 /** Maximum length of a refused text that is still parsed for the names it mentions, in UTF-16 code units. */
-const LONGEST_READ = 65_536;
+const MAX_PARSED_LENGTH = 65_536;
 
-/** Returns the names that a request mentions, declared ones as full names. Empty for a text over `LONGEST_READ`. */
-export function mentionedBy(asked: RequestTarget, catalog: Catalog): MentionedNames {
-  if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
-  switch (asked.kind) {
+/**
+ * Returns the names that a request mentions, declared ones as full names. Empty for a text over `MAX_PARSED_LENGTH`.
+ */
+export function mentionedBy(target: RequestTarget, catalog: Catalog): MentionedNames {
+  if ('text' in target && target.text.length > MAX_PARSED_LENGTH) return { declared: [], undeclared: [] };
+  switch (target.kind) {
     case 'osql':
-      return mentionedNames(asked.text, 'semantic', catalog);
+      return mentionedNames(target.text, 'semantic', catalog);
     case 'sql':
-      return mentionedNames(asked.text, 'physical', catalog);
+      return mentionedNames(target.text, 'physical', catalog);
     case 'wire':
-      return mentionedNames(asked.text, 'either', catalog);
+      return mentionedNames(target.text, 'either', catalog);
     case 'metrics':
-      return sorted(asked.request.metrics.map((m) => [m.name, catalog.metrics.has(m.name), 'metrics']));
+      return toMentionedNames(
+        target.request.metrics.map((m) => [m.name, catalog.metrics.has(m.name), 'metrics']),
+      );
     case 'table':
-      return sorted([[asked.name, catalog.relations.has(asked.name), 'entities']]);
+      return toMentionedNames([[target.name, catalog.relations.has(target.name), 'entities']]);
     case 'facet':
-      return sorted([[asked.name, catalog.facets.has(asked.name), 'facets']]);
+      return toMentionedNames([[target.name, catalog.facets.has(target.name), 'facets']]);
     case 'term':
     case 'draft':
       return { declared: [], undeclared: [] };
     default:
-      return assertNever(asked);
+      return assertNever(target);
   }
 }
 
-function sorted(
+function toMentionedNames(
   names: readonly (readonly [name: string, declared: boolean, room: string])[],
 ): MentionedNames {
   return {
-    declared: names.flatMap(([name, is, room]) => (is ? [`osl.${room}.${name}`] : [])).sort(),
-    undeclared: names.flatMap(([name, is]) => (is ? [] : [name])).sort(),
+    declared: names
+      .flatMap(([name, isDeclared, namespace]) => (isDeclared ? [`osl.${namespace}.${name}`] : []))
+      .sort(),
+    undeclared: names.flatMap(([name, isDeclared]) => (isDeclared ? [] : [name])).sort(),
   };
 }
 
 /** Returns the text that identifies the target in fingerprints and receipts. */
-export function statementOf(asked: RequestTarget): string {
-  switch (asked.kind) {
+export function statementOf(target: RequestTarget): string {
+  switch (target.kind) {
     case 'osql':
     case 'sql':
     case 'term':
     case 'draft':
     case 'wire':
-      return asked.text;
+      return target.text;
     case 'metrics':
-      return JSON.stringify(asked.request);
+      return JSON.stringify(target.request);
     case 'table':
     case 'facet':
-      return JSON.stringify([asked.kind, asked.name]);
+      return JSON.stringify([target.kind, target.name]);
     default:
-      return assertNever(asked);
+      return assertNever(target);
   }
 }

@@ -16,12 +16,12 @@ import type { RequestTarget } from './request-target.js';
 export interface Decision<D> {
   readonly action: string;
   /** The requested query or object. Logged as a fingerprint; a refusal also logs the objects named in it. */
-  readonly asked?: RequestTarget;
+  readonly target?: RequestTarget;
   readonly bucket: LimitBucket | null;
   /** Charge of an earlier request that also covers this one; see `Payment`. */
   readonly payment?: Payment | undefined;
   /** Throws if the caller may not make such requests. */
-  readonly permits?: (caller: Caller) => void;
+  readonly requireAllowed?: (caller: Caller) => void;
   /** True if the request needs no row filters; the attributes that they read from entities are then not read. */
   readonly readsNoRows?: true;
   /** Runs `work` when it is this request's turn. Access is evaluated again then, since it may have changed. */
@@ -36,13 +36,13 @@ export interface Permits {
 
 /** Second half of a request: produces the answer and the facts for its outcome record. */
 export interface AnswerSteps<D, A> {
-  /** Called after the decision is recorded, or earlier if `overlaps`; may send nothing before `recorded` resolves. */
+  /** Called once the decision is recorded, or earlier if `mayStartEarly`; sends nothing before `recorded` resolves. */
   answer(decided: D, caller: Caller, recorded: Promise<void>, permits: Permits): A | Promise<A>;
-  readonly reads?: (decided: D) => GovernedPlan | null;
-  readonly overlaps?: boolean;
-  readonly counts?: (answer: A) => { readonly rows: number; readonly truncated: boolean };
+  readonly readPlan?: (decided: D) => GovernedPlan | null;
+  readonly mayStartEarly?: boolean;
+  readonly countRows?: (answer: A) => { readonly rows: number; readonly truncated: boolean };
   /** The number of rows sent so far, for a request that fails. */
-  readonly left?: () => number;
+  readonly rowsSent?: () => number;
   /** Details for the outcome record, as JSON; called even if the request fails. */
   readonly detail?: () => string | null;
   /** The standby that answered, for the outcome record; null for the primary. Called even if the request fails. */
@@ -75,14 +75,14 @@ export async function respond<D, A>(
 ): Promise<A> {
   const { inTurn } = request;
   if (inTurn === undefined) return (await authorize(parts, call, request)).answer(request);
-  const underWay = begin(parts, call, request.action, request.asked);
-  const { identity } = await recordRefusalOnError(underWay, () => admit(underWay, request));
+  const openRequest = begin(parts, call, request.action, request.target);
+  const { identity } = await recordRefusalOnError(openRequest, () => admit(openRequest, request));
   return inTurn(async () => {
-    const again = async (): Promise<Caller> => {
-      const caller = callerAs(parts, identity, underWay.ledger, call);
-      return permitted(request, await withAttributes(parts, caller, request));
+    const admitAgain = async (): Promise<Caller> => {
+      const caller = callerAs(parts, identity, openRequest.ledger, call);
+      return checkAllowed(request, await withAttributes(parts, caller, request));
     };
-    return (await decided(underWay, request, again)).answer(request);
+    return (await decideRequest(openRequest, request, admitAgain)).answer(request);
   });
 }
 
@@ -92,8 +92,8 @@ export function authorize<D>(
   call: RequestCall,
   request: Decision<D>,
 ): Promise<AuthorizedRequest<D>> {
-  const underWay = begin(parts, call, request.action, request.asked);
-  return decided(underWay, request, () => admit(underWay, request));
+  const openRequest = begin(parts, call, request.action, request.target);
+  return decideRequest(openRequest, request, () => admit(openRequest, request));
 }
 
 /** An authorized request whose decision is not recorded yet. */
@@ -109,32 +109,32 @@ export class AuthorizedRequest<D> {
   }
 
   async answer<A>(steps: AnswerSteps<D, A>): Promise<A> {
-    const { answer, overlaps, reads, counts, left, signal, receipt } = steps;
+    const { answer, mayStartEarly, readPlan, countRows, rowsSent, signal, receipt } = steps;
     const { ledger } = this.#request;
-    const plan = reads?.(this.decided) ?? null;
-    if (plan !== null) ledger.reads(plan); // directly before the decision, so that both are written together
+    const plan = readPlan?.(this.decided) ?? null;
+    if (plan !== null) ledger.registerPlan(plan); // directly before the decision, so that both are written together
     const recorded = ledger.allow();
     try {
-      if (overlaps === true)
+      if (mayStartEarly === true)
         recorded.catch(() => undefined); // awaited below in any case
       else await recorded;
-      const given = await answer(this.decided, this.caller, recorded, this);
+      const result = await answer(this.decided, this.caller, recorded, this);
       await recorded;
-      const counted = counts?.(given);
-      const outcome = counted?.truncated === true ? 'truncated' : 'ok';
-      const end = { outcome, rows: counted?.rows ?? 0, error: null, ...usedBy(steps) } as const;
+      const rowCount = countRows?.(result);
+      const outcome = rowCount?.truncated === true ? 'truncated' : 'ok';
+      const end = { outcome, rows: rowCount?.rows ?? 0, error: null, ...usageOf(steps) } as const;
       if (receipt == null) ledger.outcome(end);
-      else receipt.issue(this.#proven(end, receipt.digests(given)));
-      return given;
+      else receipt.issue(this.#prove(end, receipt.digests(result)));
+      return result;
     } catch (error) {
-      const told = toPublicError(this.#request, await causeOf(recorded, error));
+      const reported = toPublicError(this.#request, await causeOf(recorded, error));
       const outcome = signal?.aborted === true ? 'cancelled' : 'error';
-      ledger.outcome({ outcome, rows: left?.() ?? 0, error: told, ...usedBy(steps) });
-      throw told;
+      ledger.outcome({ outcome, rows: rowsSent?.() ?? 0, error: reported, ...usageOf(steps) });
+      throw reported;
     }
   }
 
-  async #proven(end: RequestEnd, digests: ReceiptDigests): Promise<string> {
+  async #prove(end: RequestEnd, digests: ReceiptDigests): Promise<string> {
     try {
       return await this.#request.ledger.provenOutcome(end, digests);
     } catch (error) {
@@ -152,7 +152,7 @@ export class AuthorizedRequest<D> {
   }
 
   /** True if `call` continues this request: the caller, rights and model are the same. */
-  isOf({ requestId, credentials, origin }: RequestCall): boolean {
+  isContinuedBy({ requestId, credentials, origin }: RequestCall): boolean {
     const { parts, call } = this.#request;
     return (
       requestId === call.requestId &&
@@ -165,35 +165,35 @@ export class AuthorizedRequest<D> {
   }
 
   continueAs(action: string): this {
-    this.#request.ledger.resumes(action);
+    this.#request.ledger.resume(action);
     return this;
   }
 
   /** Stops the clock until the request is continued or finished. */
   suspend(): this {
-    this.#request.ledger.done();
+    this.#request.ledger.pauseClock();
     return this;
   }
 }
 
 /** Returns the details and the standby of a request, for its outcome record. */
-function usedBy<D, A>({ detail, standby }: AnswerSteps<D, A>): Pick<RequestEnd, 'detail' | 'standby'> {
+function usageOf<D, A>({ detail, standby }: AnswerSteps<D, A>): Pick<RequestEnd, 'detail' | 'standby'> {
   return { detail: detail?.() ?? null, standby: standby?.() ?? null };
 }
 
-/** Authenticates the caller, applies the rate limit, reads attributes, and checks `permits`. @throws QueryError */
+/** Authenticates the caller, applies limits, reads attributes, and calls `requireAllowed`. @throws QueryError */
 async function admit<D>({ parts, call, ledger }: OpenRequest, request: Decision<D>): Promise<Caller> {
-  const found = identify(parts, call, ledger);
-  const caller = found instanceof Promise ? await found : found;
-  ledger.passed('identify');
+  const identified = identify(parts, call, ledger);
+  const caller = identified instanceof Promise ? await identified : identified;
+  ledger.endStage('identify');
   const { bucket, payment } = request;
   if (bucket !== null && payment?.take() !== true) {
-    const waits = limit(parts, caller, bucket, call.surface);
-    if (waits !== undefined) await waits;
+    const pending = limit(parts, caller, bucket, call.surface);
+    if (pending !== undefined) await pending;
   }
-  ledger.passed('limit');
+  ledger.endStage('limit');
   const complete = withAttributes(parts, caller, request);
-  return permitted(request, complete instanceof Promise ? await complete : complete);
+  return checkAllowed(request, complete instanceof Promise ? await complete : complete);
 }
 
 function withAttributes<D>(
@@ -204,22 +204,22 @@ function withAttributes<D>(
   return readsNoRows === true ? caller : completeCaller(parts, caller);
 }
 
-function permitted<D>({ permits }: Decision<D>, caller: Caller): Caller {
-  permits?.(caller);
+function checkAllowed<D>({ requireAllowed }: Decision<D>, caller: Caller): Caller {
+  requireAllowed?.(caller);
   return caller;
 }
 
-function decided<D>(
-  underWay: OpenRequest,
+function decideRequest<D>(
+  openRequest: OpenRequest,
   request: Decision<D>,
-  callerNow: () => Caller | Promise<Caller>,
+  admitCaller: () => Caller | Promise<Caller>,
 ): Promise<AuthorizedRequest<D>> {
-  return recordRefusalOnError(underWay, async () => {
-    const caller = await callerNow();
-    const found = request.decide(caller, underWay.ledger);
-    const decided = found instanceof Promise ? await found : found;
-    underWay.ledger.passed('decide');
-    return new AuthorizedRequest(underWay, caller, decided);
+  return recordRefusalOnError(openRequest, async () => {
+    const caller = await admitCaller();
+    const decision = request.decide(caller, openRequest.ledger);
+    const decided = decision instanceof Promise ? await decision : decision;
+    openRequest.ledger.endStage('decide');
+    return new AuthorizedRequest(openRequest, caller, decided);
   });
 }
 

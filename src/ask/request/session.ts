@@ -1,13 +1,13 @@
 import { queryError } from 'osl-compiler';
 import type { ClientCertificate, Identity, PasswordGuesses } from '../../../policy/index.js';
 import type { RequestCall } from './call.js';
-import { NOTHING_TO_ANSWER, SurfaceFault } from './calls-without-data.js';
+import { NO_ANSWER_STEPS, SurfaceFault } from './calls-without-data.js';
 import {
   type AccountSession,
-  accountNow,
   type CertificateSession,
   callerIfAllowed,
-  certificateNow,
+  currentAccountSession,
+  currentCertificateSession,
   requireNotRevoked,
 } from './identify.js';
 import type { DecidingParts, RequestParts } from './parts.js';
@@ -50,19 +50,19 @@ export async function accountLogin(
   const { credentials } = call;
   if (
     credentials.kind === 'bearer' &&
-    !(await SealedValue.open(parts.means).limiter.guesses.right(user, credentials.address))
+    !(await SealedValue.open(parts.controls).limiter.guesses.acceptsRight(user, credentials.address))
   ) {
     // Not awaited, since the timing must not differ from that of a wrong password.
     void recordBrokenConnection(parts, call, 'login', new SurfaceFault('E4290', '28P01'));
     throw new TooManyGuesses();
   }
-  const session = accountNow(parts, user, null);
+  const session = currentAccountSession(parts, user, null);
   if (session === null) {
     const reason = queryError('invalidToken', { reason: 'there is no such service account' });
     throw await refuseUnauthenticated(parts, call, 'login', reason);
   }
-  const known: RequestCall = { ...call, credentials: { kind: 'session', identity: session.identity } };
-  await respond(parts, known, { action: 'login', bucket: null, ...NOTHING_TO_ANSWER });
+  const identified: RequestCall = { ...call, credentials: { kind: 'session', identity: session.identity } };
+  await respond(parts, identified, { action: 'login', bucket: null, ...NO_ANSWER_STEPS });
   return session;
 }
 
@@ -77,13 +77,13 @@ export async function certificateLogin(
   user: string,
   certificate: ClientCertificate,
 ): Promise<CertificateSession> {
-  const session = certificateNow(parts, certificate, null);
+  const session = currentCertificateSession(parts, certificate, null);
   if (session === null || session.rule.subject !== user) {
     const reason = queryError('invalidCertificate', { reason: 'no rule of the policy is for it alone' });
     throw await refuseUnauthenticated(parts, call, 'login', reason);
   }
-  const known: RequestCall = { ...call, credentials: { kind: 'session', identity: session.identity } };
-  await respond(parts, known, { action: 'login', bucket: null, ...NOTHING_TO_ANSWER });
+  const identified: RequestCall = { ...call, credentials: { kind: 'session', identity: session.identity } };
+  await respond(parts, identified, { action: 'login', bucket: null, ...NO_ANSWER_STEPS });
   return session;
 }
 
@@ -114,7 +114,7 @@ export function renew(
 }
 
 /** Returns a key for the current rights of `identity`, equal for equal rights. Empty if `identity` has no access. */
-export function rightsNow(
+export function currentRightsKey(
   parts: Pick<DecidingParts, 'model' | 'revoked' | 'approvals'>,
   identity: Identity,
   call: RequestCall,
@@ -123,12 +123,12 @@ export function rightsNow(
   const caller = callerIfAllowed(parts, identity, call);
   return caller === null
     ? ''
-    : `${manifest.catalog.version} ${caller.access.signature} ${caller.access.claimed}`;
+    : `${manifest.catalog.version} ${caller.access.signature} ${caller.access.attributesKey}`;
 }
 
-export function noteWrongPassword(
-  { means }: Pick<RequestParts, 'means'>,
-  ...guess: Parameters<PasswordGuesses['wrong']>
-): ReturnType<PasswordGuesses['wrong']> {
-  return SealedValue.open(means).limiter.guesses.wrong(...guess);
+export function countWrongPassword(
+  { controls }: Pick<RequestParts, 'controls'>,
+  ...guess: Parameters<PasswordGuesses['countWrong']>
+): ReturnType<PasswordGuesses['countWrong']> {
+  return SealedValue.open(controls).limiter.guesses.countWrong(...guess);
 }

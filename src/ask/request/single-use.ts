@@ -18,14 +18,14 @@ export interface SingleUse {
  *
  * @throws QueryError E3001
  */
-export async function useUp(
+export async function consumeToken(
   parts: SingleUse,
   { credentials }: RequestCall,
   identity: Identity,
 ): Promise<void> {
   if (credentials.kind !== 'bearer' || credentials.token === null) return;
   const { chain, tokenId, issuedAt, expiresAt, skewSeconds = CLOCK_SKEW_SECONDS } = identity;
-  const name = JSON.stringify([chain, tokenId]);
-  if (!(await parts.firstUse(name, issuedAt, (expiresAt + skewSeconds) * 1_000)))
+  const key = JSON.stringify([chain, tokenId]);
+  if (!(await parts.firstUse(key, issuedAt, (expiresAt + skewSeconds) * 1_000)))
     throw queryError('tokenUsed', {});
 }

@@ -5,12 +5,12 @@ import type { RequestCall } from './call.js';
 /** Token claim that names the task. */
 const TASK_CLAIM = 'osl_task';
 /** Maximum length of a task name in UTF-16 code units. */
-const LONGEST_TASK = 200;
+const MAX_TASK_LENGTH = 200;
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
 /** True for 1 to 200 UTF-16 code units without control characters and lone surrogates. */
 export function isTask(text: string): boolean {
-  return text.length > 0 && text.length <= LONGEST_TASK && !UNPRINTABLE.test(text);
+  return text.length > 0 && text.length <= MAX_TASK_LENGTH && !UNPRINTABLE.test(text);
 }
 
 /**
@@ -20,10 +20,10 @@ export function isTask(text: string): boolean {
  * @throws QueryError E0532 if the name is not valid
  */
 export function taskOf({ claims }: Identity, { origin }: Pick<RequestCall, 'origin'>): string | null {
-  const claimed = claims?.get(TASK_CLAIM);
+  const claim = claims?.get(TASK_CLAIM);
   // A claim with several values is not a valid name.
-  const task = claimed === undefined ? (origin?.task ?? null) : claimed.length === 1 ? claimed[0] : '';
+  const task = claim === undefined ? (origin?.task ?? null) : claim.length === 1 ? claim[0] : '';
   if (task === null) return null;
-  if (task === undefined || !isTask(task)) throw queryError('invalidTask', { longest: LONGEST_TASK });
+  if (task === undefined || !isTask(task)) throw queryError('invalidTask', { longest: MAX_TASK_LENGTH });
   return task;
 }

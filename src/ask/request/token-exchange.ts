@@ -9,7 +9,7 @@ import { respond } from './respond.js';
 /** Exchanges tokens of external issuers for actor tokens. */
 export interface TokenExchange {
   /** Determines the subject by the rules of `snapshot`. @throws QueryError E3001, E5033 */
-  work(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<ApprovedExchange>;
+  exchange(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<ApprovedExchange>;
 }
 
 export interface ExchangeAnswer {
@@ -28,20 +28,21 @@ export async function exchangeTokens(
   call: RequestCall,
   request: ExchangeRequest,
 ): Promise<ExchangeAnswer> {
-  const worked = await workOut(parts, call, request);
-  const { identity, by } = worked;
-  const known: RequestCall = { ...call, credentials: { kind: 'session', identity } };
-  return respond<string, ExchangeAnswer>(parts, known, {
+  const approved = await exchangeOrRefuse(parts, call, request);
+  const { identity, matchedRule } = approved;
+  const identified: RequestCall = { ...call, credentials: { kind: 'session', identity } };
+  return respond<string, ExchangeAnswer>(parts, identified, {
     action: 'exchange',
     bucket: 'catalog',
     readsNoRows: true,
-    decide: () => worked.mint(),
+    decide: () => approved.mint(),
     answer: (token) => ({ token, lifetime: identity.expiresAt - identity.issuedAt }),
-    detail: () => JSON.stringify({ token_id: identity.tokenId, admin: identity.roles.length > 0, ...by }),
+    detail: () =>
+      JSON.stringify({ token_id: identity.tokenId, admin: identity.roles.length > 0, ...matchedRule }),
   });
 }
 
-async function workOut(
+async function exchangeOrRefuse(
   parts: RequestParts & { readonly exchange: TokenExchange },
   call: RequestCall,
   request: ExchangeRequest,
@@ -49,7 +50,7 @@ async function workOut(
   try {
     const { snapshot } = parts.model();
     if (snapshot === null) throw queryError('noSnapshot', {});
-    return await parts.exchange.work(request, snapshot);
+    return await parts.exchange.exchange(request, snapshot);
   } catch (error) {
     throw await refuseUnauthenticated(parts, call, 'exchange', publicError(parts, call.requestId, error));
   }

@@ -18,10 +18,10 @@ import type { AnswerReceiver, FastQuestions, RoutedQuestion } from './routed-que
 export class FastQuestion implements ShortAnswer {
   readonly #parts: AnswerParts;
   readonly #receiver: AnswerReceiver;
-  readonly #all: FastQuestions;
+  readonly #shared: FastQuestions;
   readonly #request: PermittedRequest;
   #run = new ShortRun(this);
-  #asked: RoutedQuestion | null = null;
+  #question: RoutedQuestion | null = null;
   #rows: Uint8Array | null = null;
   #count = 0;
   /** The standby that answers; null for the primary. */
@@ -29,16 +29,16 @@ export class FastQuestion implements ShortAnswer {
   /** Error that ended or stopped the query, sent once the decision is recorded; null if there is none. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
   /** Aborts the long answer that the governed engine is producing; null if there is none. */
-  #going: AbortController | null = null;
-  #stopAt = 0;
+  #streaming: AbortController | null = null;
+  #deadline = 0;
   /** Resolves the promise of the code that waits until the decision is recorded. */
   #wake: (() => void) | null = null;
 
-  constructor(parts: AnswerParts, receiver: AnswerReceiver, all: FastQuestions) {
+  constructor(parts: AnswerParts, receiver: AnswerReceiver, shared: FastQuestions) {
     this.#parts = parts;
     this.#receiver = receiver;
-    this.#all = all;
-    this.#request = new PermittedRequest(SealedValue.open(parts.means), () => this.#onRecorded());
+    this.#shared = shared;
+    this.#request = new PermittedRequest(SealedValue.open(parts.controls), () => this.#onRecorded());
   }
 
   /** Starts a query. Returns false, without running or counting it, if it must take the full path. */
@@ -50,23 +50,23 @@ export class FastQuestion implements ShortAnswer {
     if (values === null || !route.statement.isReady(question.standby)) return false;
     const { caller, requestId, bytes, start, end } = question;
     if (!this.#request.begin(route.permit, caller.identity, requestId, bytes, start, end)) return false;
-    this.#asked = question;
+    this.#question = question;
     this.#rows = null;
     this.#failure = null;
-    this.#stopAt = performance.now() + question.timeout.ms;
-    this.#all.sweep.add(this);
-    this.#all.taken += 1;
+    this.#deadline = performance.now() + question.timeout.ms;
+    this.#shared.sweep.add(this);
+    this.#shared.started += 1;
     this.#source = route.statement.begin(this.#run, values, resultFormats);
-    this.#parts.shadow.running?.routed(question);
+    this.#parts.shadow.running?.onFastPath(question);
     return true;
   }
 
-  get isAsking(): boolean {
-    return this.#asked !== null;
+  get isRunning(): boolean {
+    return this.#question !== null;
   }
 
-  get reads(): readonly string[] | null {
-    return this.#asked?.route.plan.objects ?? null;
+  get objectsRead(): readonly string[] | null {
+    return this.#question?.route.plan.objects ?? null;
   }
 
   /** Called when the client cancels or disconnects. */
@@ -75,109 +75,109 @@ export class FastQuestion implements ShortAnswer {
   }
 
   stopIfLate(now: number): void {
-    if (this.#asked === null || now < this.#stopAt) return;
-    const { ms, own } = this.#asked.timeout;
-    this.#stop(queryError('timedOut', { seconds: own ? null : ms / 1_000 }), own);
+    if (this.#question === null || now < this.#deadline) return;
+    const { ms, isOfSession } = this.#question.timeout;
+    this.#stop(queryError('timedOut', { seconds: isOfSession ? null : ms / 1_000 }), isOfSession);
   }
 
-  answered(rows: Uint8Array, count: number): void {
+  onAnswer(rows: Uint8Array, count: number): void {
     this.#rows = rows;
     this.#count = count;
-    this.#tell();
+    this.#deliver();
   }
 
-  failed(error: unknown): void {
+  onFailure(error: unknown): void {
     this.#failure = { error, cancelled: false };
-    this.#tell();
+    this.#deliver();
   }
 
-  unanswered(): void {
-    const asked = this.#asked;
-    if (asked === null) return;
-    this.#going = new AbortController();
-    void this.#goOn(asked, this.#going.signal);
+  onUnanswered(): void {
+    const question = this.#question;
+    if (question === null) return;
+    this.#streaming = new AbortController();
+    void this.#continueStreaming(question, this.#streaming.signal);
   }
 
   /** Stops the query with `error`. `cancelled` is true if the client or its session's timeout stopped it. */
   #stop(error: QueryError, cancelled: boolean): void {
-    if (this.#asked === null || this.#failure !== null) return;
-    if (this.#going !== null) {
+    if (this.#question === null || this.#failure !== null) return;
+    if (this.#streaming !== null) {
       this.#failure = { error, cancelled };
-      this.#going.abort(error);
+      this.#streaming.abort(error);
       return;
     }
     if (this.#rows !== null) return; // already answered; only waits for the log
-    this.#letGo();
+    this.#abandonRun();
     this.#failure = { error, cancelled };
-    this.#tell();
+    this.#deliver();
   }
 
-  #letGo(): void {
+  #abandonRun(): void {
     this.#run.abandon();
     this.#run = new ShortRun(this);
   }
 
   #onRecorded(): void {
     this.#wake?.();
-    this.#tell();
+    this.#deliver();
   }
 
   /** Sends the result or error if the decision is recorded. If recording it failed, sends that failure instead. */
-  #tell(): void {
-    const asked = this.#asked;
+  #deliver(): void {
+    const question = this.#question;
     const { recorded, requestId } = this.#request;
-    if (asked === null || this.#going !== null || recorded === 'waiting') return;
-    const { route, caller } = asked;
-    if (this.#rows !== null && !this.#parts.underway.mayAnswer(caller, route.plan, this.#parts.model()))
+    if (question === null || this.#streaming !== null || recorded === 'waiting') return;
+    const { route, caller } = question;
+    if (this.#rows !== null && !this.#parts.runningQueries.mayAnswer(caller, route.plan, this.#parts.model()))
       this.#failure ??= { error: queryError('rightsChanged', {}), cancelled: false };
     if (recorded !== 'recorded') {
-      if (this.#rows === null && this.#failure === null) this.#letGo();
-      this.#rest();
-      this.#receiver.failed(route.plan, publicError(this.#parts, requestId, recorded), requestId, '');
+      if (this.#rows === null && this.#failure === null) this.#abandonRun();
+      this.#reset();
+      this.#receiver.onFailure(route.plan, publicError(this.#parts, requestId, recorded), requestId, '');
     } else if (this.#failure !== null) {
       const { error, cancelled } = this.#failure;
-      this.#fail(asked, error, cancelled);
+      this.#fail(question, error, cancelled);
     } else if (this.#rows !== null) {
       const rows = this.#rows;
-      this.#rest();
-      this.#request.answered(this.#count, rows.length, this.#source);
-      this.#receiver.answered(route.plan, rows, this.#count, standbyFreshness(this.#source));
+      this.#reset();
+      this.#request.recordAnswer(this.#count, rows.length, this.#source);
+      this.#receiver.onAnswer(route.plan, rows, this.#count, standbyFreshness(this.#source));
     }
   }
 
-  #fail(asked: RoutedQuestion, error: unknown, cancelled: boolean): void {
+  #fail(question: RoutedQuestion, error: unknown, cancelled: boolean): void {
     const { requestId } = this.#request;
-    const { told, text } = this.#placed(asked, error);
-    this.#rest();
-    this.#request.failed({
+    const { reported, text } = this.#publicErrorOf(question, error);
+    this.#reset();
+    this.#request.recordFailure({
       outcome: cancelled ? 'cancelled' : 'error',
       rows: 0,
-      error: told,
+      error: reported,
       standby: this.#source,
     });
-    this.#receiver.failed(asked.route.plan, told, requestId, text);
+    this.#receiver.onFailure(question.route.plan, reported, requestId, text);
   }
 
   /** Returns the error for the client and the text that the error's position refers to. */
-  #placed({ route, literals, bytes, start, end }: RoutedQuestion, error: unknown) {
+  #publicErrorOf({ route, literals, bytes, start, end }: RoutedQuestion, error: unknown) {
     const text = error instanceof ValueError ? Buffer.from(bytes.subarray(start, end)).toString('utf8') : '';
-    const placed = text === '' ? error : route.placed(error, text, literals);
-    return { told: publicError(this.#parts, this.#request.requestId, placed), text };
+    const positioned = text === '' ? error : route.withPosition(error, text, literals);
+    return { reported: publicError(this.#parts, this.#request.requestId, positioned), text };
   }
 
-  #rest(): void {
-    this.#asked = null;
+  #reset(): void {
+    this.#question = null;
     this.#rows = null;
     this.#failure = null;
-    this.#going = null;
-    this.#all.sweep.delete(this);
+    this.#streaming = null;
+    this.#shared.sweep.delete(this);
   }
 
-  async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
-    const { route, caller, literals, parameters, resultFormats, standby } = asked;
+  async #continueStreaming(question: RoutedQuestion, signal: AbortSignal): Promise<void> {
+    const { route, caller, literals, parameters, resultFormats, standby } = question;
     const { requestId } = this.#request;
-    const sink = this.#receiver.streaming(route.plan);
-    const counted = new CountedSink(sink);
+    const sink = this.#receiver.openStream(route.plan);
+    const countedSink = new CountedSink(sink);
     const recorded = this.#untilRecorded();
     let uses: QueryUses | null = null;
     try {
@@ -191,31 +191,31 @@ export class FastQuestion implements ShortAnswer {
         whole: this.#receiver.whole,
         standby,
       };
-      uses = { spending: new ModelUsage(), standby: standbyUseFor(this.#parts, caller, plan, delivery) };
-      const answer = await run(this.#parts, caller, plan, delivery, recorded, () => counted, uses);
+      uses = { usage: new ModelUsage(), standby: standbyUseFor(this.#parts, caller, plan, delivery) };
+      const answer = await run(this.#parts, caller, plan, delivery, recorded, () => countedSink, uses);
       const { rows, truncated } = answer;
       await recorded;
       if (truncated) requireWhole(delivery, rows);
-      this.#rest();
+      this.#reset();
       const outcome = truncated ? 'truncated' : 'ok';
-      this.#request.ended({ outcome, rows, error: null, standby: uses.standby.source });
-      sink.finished(rows, truncated, requestId, answer.freshness);
+      this.#request.recordOutcome({ outcome, rows, error: null, standby: uses.standby.source });
+      sink.onFinished(rows, truncated, requestId, answer.freshness);
     } catch (error) {
       // A failure to record the decision takes precedence.
       const cause = await recorded.then(
         () => error,
         (unrecorded: unknown) => unrecorded,
       );
-      const { told, text } = this.#placed(asked, cause);
+      const { reported, text } = this.#publicErrorOf(question, cause);
       const cancelled = this.#failure?.cancelled === true;
-      this.#rest();
-      this.#request.ended({
+      this.#reset();
+      this.#request.recordOutcome({
         outcome: cancelled ? 'cancelled' : 'error',
-        rows: counted.left(),
-        error: told,
+        rows: countedSink.rowsSent(),
+        error: reported,
         standby: uses?.standby.source ?? null,
       });
-      sink.failed(told, requestId, text);
+      sink.onFailure(reported, requestId, text);
     }
   }
 

@@ -13,7 +13,7 @@ import {
 import { engineOf } from '../data/runtime/index.js';
 import type { Credentials, Origin, RequestCall } from '../request/call.js';
 import { type Caller, isCurrent, versionsOf } from '../request/caller.js';
-import { callerAtOnce } from '../request/identify.js';
+import { callerWithoutReads } from '../request/identify.js';
 import { FastQuestion } from './fast-question.js';
 import type { Literals, Route } from './route.js';
 import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
@@ -21,8 +21,8 @@ import {
   type AnswerReceiver,
   type FastQuestions,
   type RunValues,
-  Sweep,
   type TimeLimit,
+  TimeoutSweep,
 } from './routed-question.js';
 
 /**
@@ -31,7 +31,7 @@ import {
  */
 export class QuestionRouter {
   readonly #parts: AnswerParts;
-  readonly #fast: FastQuestions = { sweep: new Sweep(), taken: 0 };
+  readonly #fast: FastQuestions = { sweep: new TimeoutSweep(), started: 0 };
   /** Routes by kind of query, since the same text may mean different things. */
   readonly #books = { osql: new RouteBook(), sql: new RouteBook(), wire: new RouteBook() };
 
@@ -39,8 +39,8 @@ export class QuestionRouter {
     this.#parts = parts;
   }
 
-  get known(): number {
-    return this.#fast.taken;
+  get fastPathCount(): number {
+    return this.#fast.started;
   }
 
   async answer(question: DataQuestion, delivery: ResultDelivery): Promise<QueryAnswer> {
@@ -48,10 +48,10 @@ export class QuestionRouter {
     if (body.kind === 'metrics') return ask(this.#parts, question, delivery);
     const book = this.#books[body.kind];
     const bytes = Buffer.from(body.text, 'utf8');
-    const known = this.#answerKnown(book, question, bytes, delivery);
-    if (known !== null) return known;
+    const fastAnswer = this.#answerFast(book, question, bytes, delivery);
+    if (fastAnswer !== null) return fastAnswer;
     const answer = await ask(this.#parts, question, delivery);
-    book.learn(this.#parts, question, { bytes }, answer, false);
+    book.findOrCreate(this.#parts, question, { bytes }, answer, false);
     return answer;
   }
 
@@ -63,12 +63,12 @@ export class QuestionRouter {
     return new PreparedQuestion(this.#parts, this.#books.wire, question.body.text, prepared);
   }
 
-  ofSession(session: QuestioningSession, receiver: AnswerReceiver): SessionQuestions {
+  ofSession(session: FastPathSession, receiver: AnswerReceiver): SessionQuestions {
     return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
   }
 
   /** Answers on the fast path, or returns null without side effects. The answer's `plan` may contain other literals. */
-  #answerKnown(
+  #answerFast(
     book: RouteBook,
     question: DataQuestion,
     bytes: Buffer,
@@ -80,26 +80,26 @@ export class QuestionRouter {
     // A receipt is made on the full path.
     if (delivery.receipt != null) return null;
     const identity = verifiedIdentity(parts, question.credentials);
-    const caller = identity === null ? null : callerAtOnce(parts, identity, question);
+    const caller = identity === null ? null : callerWithoutReads(parts, identity, question);
     if (caller === null) return null;
     let answer: Promise<QueryAnswer> | null = null;
-    book.of(caller).offer(bytes, 0, bytes.length, question.parameterOids, (route, literals) => {
+    book.routesOf(caller).tryEach(bytes, 0, bytes.length, question.parameterOids, (route, literals) => {
       answer = this.#begin({ question, delivery, caller, route, literals, bytes });
       return answer !== null;
     });
     return answer;
   }
 
-  #begin(known: RoutedCall): Promise<QueryAnswer> | null {
-    const { question, delivery, caller, route, literals, bytes } = known;
+  #begin(call: RoutedCall): Promise<QueryAnswer> | null {
+    const { question, delivery, caller, route, literals, bytes } = call;
     const { signal, parameters } = delivery;
     const promise: AnswerPromise = { resolve: () => undefined, reject: () => undefined };
     const answer = new Promise<QueryAnswer>((resolve, reject) => {
       promise.resolve = resolve;
       promise.reject = reject;
     });
-    const fast = new FastQuestion(this.#parts, receiverOf(known, promise), this.#fast);
-    const begins = fast.begin({
+    const fast = new FastQuestion(this.#parts, receiverOf(call, promise), this.#fast);
+    const hasBegun = fast.begin({
       route,
       literals,
       caller,
@@ -109,10 +109,10 @@ export class QuestionRouter {
       end: bytes.length,
       parameters,
       resultFormats: formatsOf(delivery, route.plan),
-      timeout: { ms: this.#parts.caps.timeoutMs, own: false },
+      timeout: { ms: this.#parts.caps.timeoutMs, isOfSession: false },
       standby: delivery.standby ?? null,
     });
-    if (!begins) return null;
+    if (!hasBegun) return null;
     const onAbort = (): void => fast.cancel();
     if (signal?.aborted === true) onAbort();
     else signal?.addEventListener('abort', onAbort, { once: true });
@@ -123,7 +123,7 @@ export class QuestionRouter {
 /** Returns the caller's identity if no token needs to be verified; otherwise null. */
 function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): Identity | null {
   if (credentials.kind === 'bearer')
-    return credentials.token === null ? null : verifier.known(credentials.token);
+    return credentials.token === null ? null : verifier.cached(credentials.token);
   return isExpired(credentials.identity, Date.now()) ? null : credentials.identity;
 }
 
@@ -147,9 +147,9 @@ function receiverOf(
 ): AnswerReceiver {
   const { sink } = delivery;
   // Routes have no runtime relations.
-  const open = (): RowSink =>
+  const openSink = (): RowSink =>
     typeof sink === 'function' ? sink(plan, versionsOf(caller), redactionOf(plan, [])) : sink;
-  const give = (rows: number, truncated: boolean, freshness: AnswerFreshness | null): void =>
+  const resolveAnswer = (rows: number, truncated: boolean, freshness: AnswerFreshness | null): void =>
     promise.resolve({
       requestId: question.requestId,
       plan,
@@ -167,22 +167,22 @@ function receiverOf(
     });
   return {
     whole: delivery.whole === true,
-    answered: (_plan, rows, count, freshness) => {
+    onAnswer: (_plan, rows, count, freshness) => {
       try {
-        const given = open();
-        const writing = count === 0 ? undefined : given.write(rows, count);
-        if (writing === undefined) give(count, false, freshness);
-        else writing.then(() => give(count, false, freshness), promise.reject);
+        const target = openSink();
+        const writing = count === 0 ? undefined : target.write(rows, count);
+        if (writing === undefined) resolveAnswer(count, false, freshness);
+        else writing.then(() => resolveAnswer(count, false, freshness), promise.reject);
       } catch (error) {
         promise.reject(error);
       }
     },
-    streaming: () => ({
-      ...open(),
-      finished: (rows, truncated, _requestId, freshness) => give(rows, truncated, freshness),
-      failed: (error) => promise.reject(error),
+    openStream: () => ({
+      ...openSink(),
+      onFinished: (rows, truncated, _requestId, freshness) => resolveAnswer(rows, truncated, freshness),
+      onFailure: (error) => promise.reject(error),
     }),
-    failed: (_plan, error) => promise.reject(error),
+    onFailure: (_plan, error) => promise.reject(error),
   };
 }
 
@@ -224,8 +224,8 @@ export class PreparedQuestion {
     const question: DataQuestion = { ...call, body, parameterOids, prepared, mayBeOld };
     const answer = await ask(this.#parts, question, delivery);
     this.#runs += 1;
-    if (this.#route?.route.isOf(answer.caller) !== true)
-      this.#route = this.#book.learn(this.#parts, question, this, answer, this.#runs > 1);
+    if (this.#route?.route.isFor(answer.caller) !== true)
+      this.#route = this.#book.findOrCreate(this.#parts, question, this, answer, this.#runs > 1);
     return answer;
   }
 
@@ -236,7 +236,7 @@ export class PreparedQuestion {
   }
 
   routeFor(caller: Caller): TextRoute | null {
-    return this.#route?.route.isOf(caller) === true ? this.#route : null;
+    return this.#route?.route.isFor(caller) === true ? this.#route : null;
   }
 
   get hasRoute(): boolean {
@@ -245,7 +245,7 @@ export class PreparedQuestion {
 }
 
 /** The parts of a Postgres session that the fast path uses. */
-export interface QuestioningSession {
+export interface FastPathSession {
   readonly identity: Identity;
   /** The session's origin: a new object whenever it changes. */
   readonly origin: Origin;
@@ -264,9 +264,9 @@ export class SessionQuestions {
   readonly #parts: AnswerParts;
   readonly #book: RouteBook;
   readonly #fast: FastQuestions;
-  readonly #session: QuestioningSession;
+  readonly #session: FastPathSession;
   readonly #receiver: AnswerReceiver;
-  /** Created on demand because most sessions of a client's pool are idle. */
+  /** Created on demand, because most sessions of a client's pool are idle. */
   #question: FastQuestion | null = null;
   #routes: SessionRoutes | null = null;
 
@@ -274,7 +274,7 @@ export class SessionQuestions {
     parts: AnswerParts,
     book: RouteBook,
     fast: FastQuestions,
-    session: QuestioningSession,
+    session: FastPathSession,
     receiver: AnswerReceiver,
   ) {
     this.#parts = parts;
@@ -300,13 +300,13 @@ export class SessionQuestions {
     timeout: TimeLimit,
     standby: StandbyReads | null,
   ): boolean {
-    const known = this.#routesNow();
-    if (known === null) return false;
-    const { caller } = known;
-    return known.routes.offer(bytes, start, end, parameterTypes, (route, literals) => {
+    const current = this.#currentRoutes();
+    if (current === null) return false;
+    const { caller } = current;
+    return current.routes.tryEach(bytes, start, end, parameterTypes, (route, literals) => {
       const { parameters, resultFormats } = valuesOf(route.plan);
       // A spread would double the cost of this call.
-      return this.#one().begin({
+      return this.#fastQuestion().begin({
         route,
         literals,
         caller,
@@ -329,14 +329,14 @@ export class SessionQuestions {
     timeout: TimeLimit,
     standby: StandbyReads | null,
   ): boolean {
-    const known = prepared.hasRoute ? this.#routesNow() : null;
-    const found = known === null ? null : prepared.routeFor(known.caller);
-    if (known === null || found === null) return false;
+    const current = prepared.hasRoute ? this.#currentRoutes() : null;
+    const textRoute = current === null ? null : prepared.routeFor(current.caller);
+    if (current === null || textRoute === null) return false;
     const { bytes } = prepared;
-    return this.#one().begin({
-      route: found.route,
-      literals: found.literals,
-      caller: known.caller,
+    return this.#fastQuestion().begin({
+      route: textRoute.route,
+      literals: textRoute.literals,
+      caller: current.caller,
       requestId: null,
       bytes,
       start: 0,
@@ -348,39 +348,39 @@ export class SessionQuestions {
     });
   }
 
-  get isAsking(): boolean {
-    return this.#question?.isAsking === true;
+  get isRunning(): boolean {
+    return this.#question?.isRunning === true;
   }
 
-  get reads(): readonly string[] | null {
-    return this.#question?.reads ?? null;
+  get objectsRead(): readonly string[] | null {
+    return this.#question?.objectsRead ?? null;
   }
 
   cancel(): void {
     this.#question?.cancel();
   }
 
-  #one(): FastQuestion {
+  #fastQuestion(): FastQuestion {
     this.#question ??= new FastQuestion(this.#parts, this.#receiver, this.#fast);
     return this.#question;
   }
 
   /** Returns the current routes; null if the full path must check caller and model first. */
-  #routesNow(): SessionRoutes | null {
+  #currentRoutes(): SessionRoutes | null {
     const { identity, origin } = this.#session;
-    const known = this.#routes?.caller;
+    const caller = this.#routes?.caller;
     if (
-      known?.identity !== identity ||
-      known.model !== this.#parts.model() ||
+      caller?.identity !== identity ||
+      caller.model !== this.#parts.model() ||
       this.#routes?.origin !== origin ||
-      !isCurrent(known)
+      !isCurrent(caller)
     )
       this.#routes = this.#routesOf(identity, origin);
     return this.#routes;
   }
 
   #routesOf(identity: Identity, origin: Origin): SessionRoutes | null {
-    const caller = callerAtOnce(this.#parts, identity, this.#session.newCall());
-    return caller === null ? null : { caller, origin, routes: this.#book.of(caller) };
+    const caller = callerWithoutReads(this.#parts, identity, this.#session.newCall());
+    return caller === null ? null : { caller, origin, routes: this.#book.routesOf(caller) };
   }
 }

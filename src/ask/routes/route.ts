@@ -12,7 +12,7 @@ import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.j
 import { cacheRulesOf } from '../data/answer-cache.js';
 import { needsFullPath } from '../data/entity-counts.js';
 import type { AnswerParts } from '../data/parts.js';
-import { placedError, templateOf } from '../data/planning.js';
+import { templateOf, withPosition } from '../data/planning.js';
 import type { QueryAnswer } from '../data/query-answer.js';
 import type { DataQuestion } from '../data/question.js';
 import { engineOf, slotValues } from '../data/runtime/index.js';
@@ -27,8 +27,8 @@ type ParameterSource =
   | { readonly kind: 'slot'; readonly slot: number }
   | { readonly kind: 'client'; readonly index: number };
 
-/** Literal values of a statement, in order; `its own` means those of the statement that created the route. */
-export type Literals = readonly string[] | 'its own';
+/** Literal values of a statement, in order; `original` means those of the statement that created the route. */
+export type Literals = readonly string[] | 'original';
 
 /** Everything needed to run an answered query again, with other literals, for the same caller and versions. */
 export class Route {
@@ -59,7 +59,7 @@ export class Route {
   }
 
   /** Creates a route from an answered query. `never`: impossible for this plan; `not yet`: retry after its next run. */
-  static of(
+  static create(
     parts: AnswerParts,
     question: DataQuestion,
     answer: QueryAnswer,
@@ -69,7 +69,7 @@ export class Route {
     const { body, parameterOids } = question;
     if (body.kind === 'metrics') return 'never';
     const { rows, bytes } = parts.caps;
-    if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
+    if (plan.runtime.length > 0 || rows < MIN_ROWS || bytes < MIN_BYTES) return 'never';
     if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
     // Only the full path estimates costs, counts entities, and uses the answer cache and rollups.
     if (needsFullPath(caller) || plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
@@ -80,15 +80,15 @@ export class Route {
     const sources = sourcesOf(parts, answer);
     if (sources === null) return 'never';
     const template = templateOf(parts, caller, question);
-    const asked = { kind: body.kind, parameterOids };
-    return new Route(asked, permits.permit(plan), plan, statement, template, sources);
+    const source = { kind: body.kind, parameterOids };
+    return new Route(source, permits.permit(plan), plan, statement, template, sources);
   }
 
   /**
    * True if the route was created for the same tenant, chain, rights, audit details and model. The chain matters
    * because a route contains attribute values, which may differ even if rights are equal.
    */
-  isOf(other: Caller): boolean {
+  isFor(other: Caller): boolean {
     const { caller } = this.permit;
     const { access, model, identity } = other;
     return (
@@ -96,14 +96,14 @@ export class Route {
       caller.identity.tenant === identity.tenant &&
       sameNames(caller.identity.chain, identity.chain) &&
       caller.access.signature === access.signature &&
-      caller.access.claimed === access.claimed &&
+      caller.access.attributesKey === access.attributesKey &&
       auditDetailOf(caller) === auditDetailOf(other)
     );
   }
 
   /** Returns the plan's slots with these literals as values; null if the plan may not fit them. */
   slotsWith(values: Literals): readonly Slot[] | null {
-    if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan.slots;
+    if (values === 'original' || (values.length === 0 && this.#template === null)) return this.plan.slots;
     return this.#template?.slotsWith(values) ?? null;
   }
 
@@ -118,15 +118,15 @@ export class Route {
   }
 
   planWith(values: Literals): GovernedPlan | null {
-    if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan;
+    if (values === 'original' || (values.length === 0 && this.#template === null)) return this.plan;
     return this.#template?.fillWith(values) ?? null;
   }
 
-  placed(error: unknown, text: string, values: Literals): unknown {
+  withPosition(error: unknown, text: string, values: Literals): unknown {
     const plan = this.planWith(values);
     if (plan === null) return error;
     const question = { body: { kind: this.kind, text }, parameterOids: this.parameterOids };
-    return placedError(error, question, this.permit.caller, plan);
+    return withPosition(error, question, this.permit.caller, plan);
   }
 }
 
@@ -137,8 +137,8 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 type TextBody = Exclude<DataQuestion['body'], { readonly kind: 'metrics' }>;
 
 /** Lowest caps under which routes exist: answers on the fast path are smaller, so it does not check caps. */
-const LEAST_ROWS = 1_000;
-const LEAST_BYTES = 65_536;
+const MIN_ROWS = 1_000;
+const MIN_BYTES = 65_536;
 
 function valueFrom(
   source: ParameterSource,
@@ -189,7 +189,7 @@ function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly 
   return sources;
 }
 
-const MOST_CALLERS = 256;
+const MAX_CALLERS = 256;
 
 interface CallerRoutes {
   readonly caller: Caller;
@@ -199,23 +199,23 @@ interface CallerRoutes {
 /** Plans that cannot have a route, so that creating one is not tried again. */
 const UNROUTED = new WeakSet<GovernedPlan['query']>();
 /** Plans whose texts cannot be recognized by their bytes, so that only prepared statements get a route. */
-const UNTOLD = new WeakSet<GovernedPlan['query']>();
+const NAMED_ONLY = new WeakSet<GovernedPlan['query']>();
 
 export class RouteBook {
-  readonly #byCaller = new LRUCache<string, CallerRoutes>({ max: MOST_CALLERS });
+  readonly #byCaller = new LRUCache<string, CallerRoutes>({ max: MAX_CALLERS });
 
   /** Returns the routes of `caller`, shared with callers of the same chain, rights, audit details and model object. */
-  of(caller: Caller): TextRoutes {
+  routesOf(caller: Caller): TextRoutes {
     const { identity, access, model } = caller;
     const key = JSON.stringify([
       identity.tenant,
       identity.chain,
       access.signature,
-      access.claimed,
+      access.attributesKey,
       auditDetailOf(caller),
     ]);
-    const known = this.#byCaller.get(key);
-    if (known?.caller.model === model) return known.routes;
+    const cached = this.#byCaller.get(key);
+    if (cached?.caller.model === model) return cached.routes;
     const routes = new TextRoutes();
     this.#byCaller.set(key, { caller, routes });
     return routes;
@@ -227,7 +227,7 @@ export class RouteBook {
    *
    * @param isNamed true if the statement can run again without its text
    */
-  learn(
+  findOrCreate(
     parts: AnswerParts,
     question: DataQuestion,
     text: { readonly bytes: Buffer },
@@ -235,35 +235,35 @@ export class RouteBook {
     isNamed: boolean,
   ): TextRoute | null {
     const { plan, caller, permits } = answer;
-    if (permits === null || UNROUTED.has(plan.query) || (UNTOLD.has(plan.query) && !isNamed)) return null;
+    if (permits === null || UNROUTED.has(plan.query) || (NAMED_ONLY.has(plan.query) && !isNamed)) return null;
     const { parameterOids } = question;
     const { bytes } = text;
-    const routes = this.of(caller);
-    const known = routes.find(bytes, parameterOids);
-    if (known !== null) return known;
-    const route = Route.of(parts, question, answer, permits);
+    const routes = this.routesOf(caller);
+    const existing = routes.find(bytes, parameterOids);
+    if (existing !== null) return existing;
+    const route = Route.create(parts, question, answer, permits);
     if (route === 'not yet') return null;
     if (route === 'never') {
       UNROUTED.add(plan.query);
       return null;
     }
-    if (!keepForTexts(route, bytes, parameterOids, routes)) UNTOLD.add(plan.query);
-    return { route, literals: 'its own' };
+    if (!storeByShape(route, bytes, parameterOids, routes)) NAMED_ONLY.add(plan.query);
+    return { route, literals: 'original' };
   }
 }
 
 /** Stores `route` for texts of the same shape. Returns false if the shape cannot be recognized by its bytes. */
-function keepForTexts(
+function storeByShape(
   route: Route,
   bytes: Buffer,
   parameterOids: readonly number[],
   routes: TextRoutes,
 ): boolean {
   const shaped = shapeOf(bytes.toString('utf8'));
-  const shape = shaped === null ? null : TextShape.of(bytes, shaped);
+  const shape = shaped === null ? null : TextShape.create(bytes, shaped);
   const values = shaped?.literals.map((l) => l.value) ?? [];
   if (shape === null || route.slotsWith(values) === null) return false;
-  routes.keep(shape, parameterOids, route);
+  routes.store(shape, parameterOids, route);
   return true;
 }
 
@@ -280,8 +280,8 @@ export interface TextRoute {
 }
 
 /** Maximum number of routes with the same hash: colliding shapes, and plans of the same shape. */
-const MOST_ALIKE = 8;
-const MOST_ROUTES = 64;
+const MAX_PER_HASH = 8;
+const MAX_ROUTES = 64;
 
 /** The routes of a caller under one model, found by the bytes of a text. */
 export class TextRoutes {
@@ -290,48 +290,48 @@ export class TextRoutes {
   #count = 0;
 
   /**
-   * Calls `take` with each route that matches the statement in bytes [start, end) and the declared types, until `take`
-   * returns true. Returns false if it never does.
+   * Calls `accept` with each route that matches the statement in bytes [start, end) and the declared types, until
+   * `accept` returns true. Returns false if it never does.
    */
-  offer(
+  tryEach(
     bytes: Buffer,
     start: number,
     end: number,
     oids: readonly number[],
-    take: (route: Route, values: readonly string[]) => boolean,
+    accept: (route: Route, values: readonly string[]) => boolean,
   ): boolean {
     const scan = this.#scan;
     if (!scan.run(bytes, start, end)) return false;
-    const alike = this.#byHash.get(scan.hash);
-    if (alike === undefined) return false;
-    for (const { shape, oids: declared, route } of alike) {
+    const sameHash = this.#byHash.get(scan.hash);
+    if (sameHash === undefined) return false;
+    for (const { shape, oids: declared, route } of sameHash) {
       if (!sameNumbers(declared, oids)) continue;
       const values = shape.valuesIn(bytes, start, end, scan);
-      if (values !== null && take(route, values)) return true;
+      if (values !== null && accept(route, values)) return true;
     }
     return false;
   }
 
   find(bytes: Buffer, oids: readonly number[]): TextRoute | null {
-    let found: TextRoute | null = null;
-    this.offer(bytes, 0, bytes.length, oids, (route, literals) => {
+    let match: TextRoute | null = null;
+    this.tryEach(bytes, 0, bytes.length, oids, (route, literals) => {
       if (route.slotsWith(literals) === null) return false;
-      found = { route, literals };
+      match = { route, literals };
       return true;
     });
-    return found;
+    return match;
   }
 
-  keep(shape: TextShape, oids: readonly number[], route: Route): void {
-    if (this.#count >= MOST_ROUTES) {
+  store(shape: TextShape, oids: readonly number[], route: Route): void {
+    if (this.#count >= MAX_ROUTES) {
       this.#byHash.clear();
       this.#count = 0;
     }
-    const alike = this.#byHash.get(shape.hash) ?? [];
+    const sameHash = this.#byHash.get(shape.hash) ?? [];
     // Evict the oldest route with this hash.
-    const others = alike.length < MOST_ALIKE ? alike : alike.slice(1);
+    const others = sameHash.length < MAX_PER_HASH ? sameHash : sameHash.slice(1);
     this.#byHash.set(shape.hash, [...others, { shape, oids, route }]);
-    this.#count += 1 + others.length - alike.length;
+    this.#count += 1 + others.length - sameHash.length;
   }
 }
 

@@ -28,13 +28,13 @@ export interface RunValues {
 export interface TimeLimit {
   readonly ms: number;
   /** True if this is the session's limit, false if it is the service's. */
-  readonly own: boolean;
+  readonly isOfSession: boolean;
 }
 
 /** State shared by all queries of a surface. */
 export interface FastQuestions {
-  readonly sweep: Sweep;
-  taken: number;
+  readonly sweep: TimeoutSweep;
+  started: number;
 }
 
 /** A running query that may take too long. */
@@ -44,29 +44,29 @@ interface TimedQuestion {
 }
 
 /** Interval of timeout checks in ms. Queries may overrun their timeout by that much. */
-const EVERY_MS = 100;
+const INTERVAL_MS = 100;
 
 /** A single timer that enforces the timeouts of all running queries. */
-export class Sweep {
-  readonly #open = new Set<TimedQuestion>();
+export class TimeoutSweep {
+  readonly #running = new Set<TimedQuestion>();
   #timer: NodeJS.Timeout | null = null;
 
-  add(one: TimedQuestion): void {
-    this.#open.add(one);
-    this.#timer ??= setInterval(() => this.#look(), EVERY_MS).unref();
+  add(question: TimedQuestion): void {
+    this.#running.add(question);
+    this.#timer ??= setInterval(() => this.#check(), INTERVAL_MS).unref();
   }
 
-  delete(one: TimedQuestion): void {
-    this.#open.delete(one);
+  delete(question: TimedQuestion): void {
+    this.#running.delete(question);
   }
 
-  #look(): void {
-    if (this.#open.size === 0 && this.#timer !== null) {
+  #check(): void {
+    if (this.#running.size === 0 && this.#timer !== null) {
       clearInterval(this.#timer);
       this.#timer = null;
     }
     const now = performance.now();
-    for (const one of [...this.#open]) one.stopIfLate(now);
+    for (const question of [...this.#running]) question.stopIfLate(now);
   }
 }
 
@@ -74,15 +74,15 @@ export class Sweep {
 export interface AnswerReceiver {
   readonly whole: boolean;
   /** Receives all rows at once; the decision has been recorded. `freshness` is null if the primary answered. */
-  answered(plan: GovernedPlan, rows: Uint8Array, count: number, freshness: AnswerFreshness | null): void;
+  onAnswer(plan: GovernedPlan, rows: Uint8Array, count: number, freshness: AnswerFreshness | null): void;
   /** Opens a sink for an answer that turned out to be long. */
-  streaming(plan: GovernedPlan): LongAnswerSink;
+  openStream(plan: GovernedPlan): LongAnswerSink;
   /** `text` is the query text that the error's position refers to; empty if it has no position. */
-  failed(plan: GovernedPlan, error: QueryError, requestId: string, text: string): void;
+  onFailure(plan: GovernedPlan, error: QueryError, requestId: string, text: string): void;
 }
 
 interface LongAnswerSink extends RowSink {
   /** Called when the answer is complete. `truncated` is true if a cap ended the answer early. */
-  finished(count: number, truncated: boolean, requestId: string, freshness: AnswerFreshness | null): void;
-  failed(error: QueryError, requestId: string, text: string): void;
+  onFinished(count: number, truncated: boolean, requestId: string, freshness: AnswerFreshness | null): void;
+  onFailure(error: QueryError, requestId: string, text: string): void;
 }

@@ -13,8 +13,8 @@ type LiteralCode = 's' | 'i' | 'l' | 'n';
 const MAX_LITERALS = 64;
 /** Maximum length of a text in bytes; longer ones take the full path. */
 const MAX_LENGTH = 4_096;
-/** Number of digits up to which every whole number fits int8. */
-const SURE_DIGITS = 18;
+/** Maximum number of digits with which every whole number fits into int8. */
+const INT8_SAFE_DIGITS = 18;
 const INT4_MAX = 2_147_483_647;
 
 const QUOTE = 0x27;
@@ -24,7 +24,7 @@ const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** The byte that stands in for a literal in the hash of a text. */
+/** The byte that replaces a literal in the hash of a text. */
 const MARK = 0x01;
 const FNV_BASIS = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
@@ -53,19 +53,19 @@ export class LiteralScan {
     this.count = 0;
     if (end - start > MAX_LENGTH) return false;
     let hash = FNV_BASIS;
-    let before = 0x20;
+    let previous = 0x20;
     for (let at = start; at < end; ) {
       const byte = bytes[at] ?? 0;
-      if (byte === QUOTE || (byte >= ZERO && byte <= NINE && BEFORE_NUMBER[before] === 1)) {
+      if (byte === QUOTE || (byte >= ZERO && byte <= NINE && BEFORE_NUMBER[previous] === 1)) {
         const next = byte === QUOTE ? this.#string(bytes, at, end) : this.#number(bytes, at, end);
         if (next < 0) return false;
         hash = Math.imul(hash ^ MARK, FNV_PRIME);
-        before = bytes[next - 1] ?? 0;
+        previous = bytes[next - 1] ?? 0;
         at = next;
         continue;
       }
       hash = Math.imul(hash ^ byte, FNV_PRIME);
-      before = byte;
+      previous = byte;
       at++;
       if (byte === DOUBLE_QUOTE) {
         // Quoted identifiers contain no literals.
@@ -89,26 +89,26 @@ export class LiteralScan {
       if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return -1;
     }
     if (at >= end || bytes[at + 1] === QUOTE) return -1;
-    return this.#found('s', quote + 1, at) ? at + 1 : -1;
+    return this.#addLiteral('s', quote + 1, at) ? at + 1 : -1;
   }
 
   /** Scans digits without leading zeros, optionally with a decimal point. Returns the offset after them, or −1. */
   #number(bytes: Uint8Array, start: number, end: number): number {
     let at = digitsEnd(bytes, start, end);
     const whole = at - start;
-    if ((whole > 1 && bytes[start] === ZERO) || whole > SURE_DIGITS) return -1;
+    if ((whole > 1 && bytes[start] === ZERO) || whole > INT8_SAFE_DIGITS) return -1;
     let kind: LiteralCode = whole < 10 ? 'i' : 'l';
     if (whole === 10 && wholeNumber(bytes, start, at) <= INT4_MAX) kind = 'i';
     if (bytes[at] === POINT && at < end) {
       const fraction = digitsEnd(bytes, at + 1, end);
-      if (fraction === at + 1 || fraction - at > SURE_DIGITS) return -1;
+      if (fraction === at + 1 || fraction - at > INT8_SAFE_DIGITS) return -1;
       kind = 'n';
       at = fraction;
     }
-    return this.#found(kind, start, at) ? at : -1;
+    return this.#addLiteral(kind, start, at) ? at : -1;
   }
 
-  #found(kind: LiteralCode, start: number, end: number): boolean {
+  #addLiteral(kind: LiteralCode, start: number, end: number): boolean {
     const i = this.count;
     if (i === MAX_LITERALS) return false;
     this.starts[i] = start;
@@ -152,7 +152,7 @@ export class TextShape {
   }
 
   /** Returns the shape of a text, given the result of `shapeOf`; null if the two scans differ. */
-  static of(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
+  static create(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
     const scan = new LiteralScan();
     if (!scan.run(bytes, 0, bytes.length) || scan.count !== literals.length) return null;
     const classes = [...shape.matchAll(/\u0001([a-z])/g)].map(([, letter]) => letter);
@@ -195,9 +195,9 @@ export class TextShape {
   }
 
   #isBetween(index: number, bytes: Uint8Array, start: number, end: number): boolean {
-    const own = this.#between[index];
-    if (own === undefined || end - start !== own.length) return false;
-    for (let i = 0; i < own.length; i++) if (bytes[start + i] !== own[i]) return false;
+    const expected = this.#between[index];
+    if (expected === undefined || end - start !== expected.length) return false;
+    for (let i = 0; i < expected.length; i++) if (bytes[start + i] !== expected[i]) return false;
     return true;
   }
 }

@@ -18,7 +18,7 @@ import { inTurns } from '../../base/in-turns.js';
 import { messageOf, stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { requireModelAccess } from '../data/model-usage.js';
-import type { KnownQuestion, PlannedFor, Rollups, ShadowWatch } from '../data/parts.js';
+import type { FastPathQuestion, PlanningCaller, Rollups, ShadowWatch } from '../data/parts.js';
 import { createPlanCache } from '../data/plan-cache.js';
 import { type CompilingParts, planOf } from '../data/planning.js';
 import type { PlannedQuestion } from '../data/question.js';
@@ -110,7 +110,7 @@ export class ShadowPolicy implements ShadowWatch {
     this.#current = { manifest, snapshot };
   }
 
-  decided(caller: Caller, question: PlannedQuestion, outcome: unknown): void {
+  onDecision(caller: Caller, question: PlannedQuestion, outcome: unknown): void {
     this.#guarded(() => {
       if (GovernedPlan.is(outcome)) this.#count(caller, outcome, () => question);
       else if (outcome instanceof QueryError && isOfPolicy(outcome))
@@ -119,7 +119,7 @@ export class ShadowPolicy implements ShadowWatch {
     });
   }
 
-  routed({ caller, route, bytes, start, end }: KnownQuestion): void {
+  onFastPath({ caller, route, bytes, start, end }: FastPathQuestion): void {
     this.#guarded(() =>
       this.#count(caller, route.plan, () => ({
         body: { kind: route.kind, text: Buffer.from(bytes.subarray(start, end)).toString('utf8') },
@@ -358,7 +358,7 @@ export class ShadowPolicy implements ShadowWatch {
   ): Promise<GovernedPlan | QueryError | null> {
     const { log, marks, content } = this.#parts();
     const parts = { log, marks, content, parsing: this.#parsing, plans: this.#plans, rollups: NO_ROLLUPS };
-    const planned: PlannedFor = { access, manifest, identity: { subject: SHADOW } };
+    const planned: PlanningCaller = { access, manifest, identity: { subject: SHADOW } };
     try {
       const plan = await planOf(parts, planned, question, { mark: markOf });
       requireModelAccess(plan);
@@ -422,7 +422,7 @@ function withPlaceholders(
   { identity, access, snapshot, manifest }: Caller,
   circumstances: Circumstances,
 ): EffectiveAccess {
-  if (access.read === null) return access;
+  if (access.readAttributes === null) return access;
   // The policy caches the last access of each identity object. Computing it for a copy leaves the served access cached.
   const copy: IdentityClaims = { ...identity };
   const read = placeholders(copy, snapshot);
@@ -431,9 +431,9 @@ function withPlaceholders(
 
 /** Returns a key that is equal for callers with the same chain and the same rights under both policies. */
 function keyOf(chain: readonly string[], served: PolicySide, shadow: CallerStatements['shadow']): string {
-  const { signature, claimed } = served.access;
+  const { signature, attributesKey: claimed } = served.access;
   const after = accessOf(shadow);
-  return JSON.stringify([chain, signature, claimed, after?.signature, after?.claimed]);
+  return JSON.stringify([chain, signature, claimed, after?.signature, after?.attributesKey]);
 }
 
 /**

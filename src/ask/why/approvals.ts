@@ -150,7 +150,7 @@ export function decideApproval(
   const ACTIONS = { approve: 'approve', decline: 'decline_approval', revoke: 'revoke_approval' } as const;
   return respond(parts, call, {
     action: ACTIONS[verdict.kind],
-    asked: { kind: 'draft', text: id },
+    target: { kind: 'draft', text: id },
     bucket: 'authoring',
     readsNoRows: true,
     decide: async (caller: Caller, record) => {
@@ -167,8 +167,8 @@ export function decideApproval(
           hint: 'decline it; the requester can request it again',
         });
       const ends = decision.endsAt === null ? null : instant(decision.endsAt);
-      record.touches({ form: null, objects: grants.map(({ on }) => `osl.entities.${on}`) });
-      record.says(
+      record.setObjects({ form: null, objects: grants.map(({ on }) => `osl.entities.${on}`) });
+      record.setDetail(
         JSON.stringify({ approval: id, chain, ends, ...(decision.forTask && { task: request.task }) }),
       );
       return decision;

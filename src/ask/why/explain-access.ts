@@ -65,13 +65,13 @@ export function explainAccess(
 ): Promise<AccessExplanation> {
   return respond<AccessContext, AccessExplanation>(parts, call, {
     action: 'explain_access',
-    asked: { kind: 'draft', text: JSON.stringify(question) },
+    target: { kind: 'draft', text: JSON.stringify(question) },
     bucket: 'authoring',
-    permits: adminsOnly('authorsOnly'),
+    requireAllowed: adminsOnly('authorsOnly'),
     decide: (caller, record) => {
       const ground = contextOf(caller, question);
       const { relation } = ground;
-      record.touches({ form: null, objects: [objectName(relation)] });
+      record.setObjects({ form: null, objects: [objectName(relation)] });
       return ground;
     },
     answer: async (ground, caller, recorded) => {
@@ -85,7 +85,7 @@ export function explainAccess(
       const rules = new Map(ground.reasons.grants.map((g) => [g.id, g.rule]));
       const known = {
         ...caller,
-        seenAs: identity,
+        evaluatedAs: identity,
         access,
         circumstances: ground.circumstances,
         purpose: ground.circumstances.purpose,

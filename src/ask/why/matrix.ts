@@ -67,7 +67,7 @@ export function matrix(parts: RequestParts, call: RequestCall, question: MatrixQ
   return respond<null, Matrix>(parts, call, {
     action: 'admin_matrix',
     bucket: 'authoring',
-    permits: adminsOnly('operatorsOnly'),
+    requireAllowed: adminsOnly('operatorsOnly'),
     decide: () => null,
     answer: async (_, caller) => {
       const { manifest, snapshot } = caller;

@@ -55,20 +55,20 @@ export function requestAccess(
   const { object, statement, reason } = request;
   return respond<ApprovalRequest | null, AccessRequested>(parts, call, {
     action: 'request_access',
-    asked: { kind: 'draft', text: JSON.stringify([object ?? statement, reason]) },
+    target: { kind: 'draft', text: JSON.stringify([object ?? statement, reason]) },
     bucket: 'authoring',
     decide: async (caller, record) => {
       const { relation, column } = objectNamed(object ?? '');
       const declared = object === null ? undefined : caller.manifest.catalog.relations.get(relation);
-      if (declared !== undefined) record.touches({ form: null, objects: namesOf(declared, column) });
+      if (declared !== undefined) record.setObjects({ form: null, objects: namesOf(declared, column) });
       if (statement !== null) {
         const { declared: objects } = mentionedNames(statement, 'either', caller.manifest.catalog);
-        record.touches({ form: null, objects });
+        record.setObjects({ form: null, objects });
       }
       const grants = await grantsToApprove(parts, caller, { relation, statement }, record);
       if (grants.length === 0) return null;
       const made = await approvalRequest(parts, caller, { grants, reason, statement });
-      record.says(JSON.stringify({ approval: made.id, reason, purpose: made.purpose, task: made.task }));
+      record.setDetail(JSON.stringify({ approval: made.id, reason, purpose: made.purpose, task: made.task }));
       return made;
     },
     answer: async (made, caller) => {

@@ -100,9 +100,9 @@ export async function rowReason(
   const visible = shown_by.length > 0;
   const taken_away_by: string[] = [];
   if (!visible)
-    for (const { subject, others } of withoutEach(caller.seenAs ?? caller.identity)) {
+    for (const { subject, others } of withoutEach(caller.evaluatedAs ?? caller.identity)) {
       const access = effectiveAccess(others, caller.snapshot, caller.manifest.catalog, caller.circumstances);
-      const without = await completeCaller(parts, { ...caller, seenAs: others, access });
+      const without = await completeCaller(parts, { ...caller, evaluatedAs: others, access });
       const left = rowGrants(without.access, relation);
       if (left.length > 0 && (await isThere(parts, without, left, question))) taken_away_by.push(subject);
     }
@@ -139,7 +139,7 @@ async function isThere(
   };
   const parameters = key.map((value) => ({ format: 0 as const, bytes: Buffer.from(value, 'utf8') }));
   const delivery = { parameters, resultFormats: [], maxRows: 1, signal };
-  const uses = { spending: new ModelUsage(), standby: new StandbyUse(null, false) };
+  const uses = { usage: new ModelUsage(), standby: new StandbyUse(null, false) };
   await run(parts, { ...caller, access }, plan, delivery, recorded, () => sink, uses);
   return found !== '0';
 }

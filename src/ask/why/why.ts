@@ -35,14 +35,14 @@ export interface Why {
 export function whyObject(parts: RequestParts, call: RequestCall, name: string): Promise<Why> {
   return respond<Why, Why>(parts, call, {
     action: 'why',
-    asked: { kind: 'term', text: name },
+    target: { kind: 'term', text: name },
     bucket: 'query',
-    permits: ({ access }) => {
+    requireAllowed: ({ access }) => {
       if (isEmpty(access)) throw queryError('noAccess', {});
     },
     decide: (caller, record) => {
       const why = whyOf(caller, objectNamed(name));
-      record.touches({ form: null, objects: [why.object.split('.').slice(0, 3).join('.')] });
+      record.setObjects({ form: null, objects: [why.object.split('.').slice(0, 3).join('.')] });
       return why;
     },
     answer: (why) => why,

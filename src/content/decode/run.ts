@@ -34,8 +34,8 @@ export interface DecoderCaller {
   readonly until: number;
   readonly signal: AbortSignal | null;
   /** Called once with the usage, even if the call is aborted. */
-  readonly spend: (
-    spent: Readonly<ChatUsage> & { readonly passages: number; readonly known: number },
+  readonly onUsage: (
+    usage: Readonly<ChatUsage> & { readonly passages: number; readonly cached: number },
   ) => void;
 }
 
@@ -79,7 +79,7 @@ export async function runDecoder(
     );
     return { values: run.column, errors };
   } finally {
-    by.spend({ ...run.spent, passages: run.sent, known: run.known });
+    by.onUsage({ ...run.spent, passages: run.sent, cached: run.known });
     clearTimeout(clock);
   }
 }

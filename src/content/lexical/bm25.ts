@@ -168,7 +168,7 @@ export interface Bm25Query {
   /** Inverse document frequency of each term among the permitted rows. */
   readonly rarities: readonly number[];
   /** Maximum contribution of each term to a score. */
-  readonly mosts: readonly number[];
+  readonly maxScores: readonly number[];
 }
 
 /**
@@ -185,7 +185,7 @@ export function lexicalQuery(terms: TermCounts, statistics: PermittedStatistics)
   const rarities = found.map((t) => inverseFrequency(statistics.documents, t.frequency));
   const weights = found.map((t, i) => t.count * (rarities[i] ?? 0));
   const vector = sparseText(termIds, (i) => weights[i] ?? 0);
-  return { vector, termIds, rarities, mosts: weights.map((weight) => weight * (K1 + 1)) };
+  return { vector, termIds, rarities, maxScores: weights.map((weight) => weight * (K1 + 1)) };
 }
 
 /** Inverse document frequency of a term; positive even if the term is in every row. */

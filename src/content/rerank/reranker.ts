@@ -20,7 +20,7 @@ export interface RerankEndpoint extends HttpEndpoint {
 
 interface RerankSpent {
   readonly passages: number;
-  readonly known: number;
+  readonly cached: number;
   readonly requests: number;
   readonly tokens: number;
   /** Estimated tokens of requests for which the server reported none. */
@@ -31,7 +31,7 @@ export interface RerankClient {
   readonly subject: string;
   readonly signal: AbortSignal | null;
   /** Called once with the usage, even if the call is aborted. */
-  readonly spend: (spent: RerankSpent) => void;
+  readonly onUsage: (usage: RerankSpent) => void;
 }
 
 /** Maximum length of the texts that are sent, in UTF-16 code units. No reranker reads more. */
@@ -65,14 +65,14 @@ export class Reranker {
     const batches = this.#batches(query, texts);
     const asked = batches.filter((batch) => batch.scores === null);
     const wanted = passagesOf(asked);
-    const spent = { passages: 0, known: texts.length - wanted, requests: 0, tokens: 0, unreportedTokens: 0 };
+    const spent = { passages: 0, cached: texts.length - wanted, requests: 0, tokens: 0, unreportedTokens: 0 };
     try {
       await this.#take(by.subject, wanted);
       await this.#askAll(asked, spent, by).finally(() =>
         this.#budget?.giveBack(by.subject, wanted - spent.passages),
       );
     } finally {
-      by.spend(spent);
+      by.onUsage(spent);
     }
     return batches.flatMap((batch) => batch.scores ?? []);
   }

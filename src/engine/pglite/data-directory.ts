@@ -33,18 +33,18 @@ export function dataImage(): string {
 export function unpackImage(dataDir: string): boolean {
   const image = dataImage();
   if (!existsSync(image) || (existsSync(dataDir) && readdirSync(dataDir).length > 0)) return false;
-  const making = `${dataDir.replace(/\/+$/, '')}.making`;
-  rmSync(making, { recursive: true, force: true });
-  mkdirSync(making, { recursive: true, mode: 0o700 });
+  const temporary = `${dataDir.replace(/\/+$/, '')}.making`;
+  rmSync(temporary, { recursive: true, force: true });
+  mkdirSync(temporary, { recursive: true, mode: 0o700 });
   for (const { path, content } of tarEntries(gunzipSync(readFileSync(image)))) {
-    const at = join(making, path);
+    const at = join(temporary, path);
     if (content === null) mkdirSync(at, { recursive: true, mode: 0o700 });
     else {
       mkdirSync(dirname(at), { recursive: true, mode: 0o700 });
       writeFileSync(at, content, { mode: 0o600 });
     }
   }
-  renameSync(making, dataDir); // atomic
+  renameSync(temporary, dataDir); // atomic
   return true;
 }
 
@@ -68,10 +68,10 @@ export function checkMajor(dataDir: string): void {
  */
 export function lockDataDir(dataDir: string): () => void {
   const file = `${dataDir.replace(/\/+$/, '')}.lock`;
-  const own = ownProcess();
-  const mine = `${own.pid} ${own.ticks} ${own.boot}\n`;
+  const self = ownProcess();
+  const content = `${self.pid} ${self.ticks} ${self.boot}\n`;
   for (let attempt = 0; attempt < 3; attempt++) {
-    if (create(file, mine)) return () => release(file, mine);
+    if (create(file, content)) return () => release(file, content);
     const holder = readOrNull(file);
     if (holder === null) continue;
     if (isAlive(holder)) {
@@ -97,19 +97,19 @@ function create(file: string, content: string): boolean {
 
 /** Moves the stale lock away; puts the file back if another process has replaced the lock in the meantime. */
 function removeStale(file: string, holder: string): void {
-  const aside = `${file}.${process.pid}`;
+  const movedTo = `${file}.${process.pid}`;
   try {
-    renameSync(file, aside);
+    renameSync(file, movedTo);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return;
     throw error;
   }
-  if (readOrNull(aside) !== holder) linkSync(aside, file);
-  rmSync(aside);
+  if (readOrNull(movedTo) !== holder) linkSync(movedTo, file);
+  rmSync(movedTo);
 }
 
-function release(file: string, mine: string): void {
-  if (readOrNull(file) === mine) rmSync(file, { force: true });
+function release(file: string, content: string): void {
+  if (readOrNull(file) === content) rmSync(file, { force: true });
 }
 
 function readOrNull(file: string): string | null {

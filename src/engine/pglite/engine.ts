@@ -5,14 +5,14 @@ import { sql } from '../../base/sql.js';
 import type { AnswerMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
 import { NO_NODES } from '../data-nodes.js';
-import type { EngineSurroundings, OpenedEngine } from '../engine.js';
+import type { EngineContext, OpenedEngine } from '../engine.js';
 import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Runner } from '../runner.js';
 import { QueryServers } from '../servers.js';
 import { EngineStatus } from '../status.js';
-import { lendFrom, SystemEngine } from '../system.js';
+import { SystemEngine, withSessionFrom } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { checkMajor, lockDataDir } from './data-directory.js';
 import { READER, SessionModes } from './modes.js';
@@ -39,10 +39,10 @@ const MAX_MEMORY = 1_073_741_824;
  */
 export async function openPglite(
   config: PgliteConfig,
-  { onUpstreamError, onReach, spool, memory }: EngineSurroundings,
+  { onUpstreamError, onReach, spool, memory }: EngineContext,
 ): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
-  const place = takePlace(config.dataDir);
-  const servers = new EmbeddedServers(place.dataDir, config.maxMemory ?? MAX_MEMORY, memory);
+  const directory = acquireDirectory(config.dataDir);
+  const servers = new EmbeddedServers(directory.dataDir, config.maxMemory ?? MAX_MEMORY, memory);
   try {
     const first = await servers.start();
     const pool = new Pool({
@@ -62,11 +62,11 @@ export async function openPglite(
       spool,
       memory,
       // A statement cannot run again, since the server ends with its session.
-      runsAgain: false,
+      mayRunAgain: false,
       govern: (session) => servers.modes.toGoverned(session),
     });
-    const lend = lendFrom(pool, (session) => servers.modes.toSystem(session));
-    const system = new SystemEngine(lend, () => READER);
+    const withSession = withSessionFrom(pool, (session) => servers.modes.toSystem(session));
+    const system = new SystemEngine(withSession, () => READER);
     const [version] = await system.query(sql`SELECT pg_catalog.current_setting('server_version') AS v`);
     const server = { role: READER, serverVersion: String(version?.['v']), warnings: [] };
     const outOfService = new OutOfService();
@@ -78,14 +78,14 @@ export async function openPglite(
       server: () => server,
       whenReached: Promise.resolve(),
       standbys: () => [],
-      pools: () => [pool.seen('questions')],
+      pools: () => [pool.metrics('questions')],
     });
     const governed = new GovernedEngine({
       status,
       runner,
       outOfService,
       snapshot: () => null,
-      lacking: () => null,
+      missingForm: () => null,
     });
     const engine: OpenedEngine = Object.freeze({
       governed,
@@ -96,13 +96,13 @@ export async function openPglite(
       requireCurrent: () => undefined, // there is no standby
       async close() {
         await servers.stop(pool);
-        place.giveBack();
+        directory.giveBack();
       },
     });
     return { engine, runner };
   } catch (error) {
     await servers.kill();
-    place.giveBack();
+    directory.giveBack();
     throw error;
   }
 }
@@ -159,10 +159,10 @@ function firstThen(
   first: UpstreamSession,
   next: () => Promise<UpstreamSession>,
 ): () => Promise<UpstreamSession> {
-  let given = false;
+  let used = false;
   return () => {
-    if (given) return next();
-    given = true;
+    if (used) return next();
+    used = true;
     return Promise.resolve(first);
   };
 }
@@ -173,11 +173,11 @@ interface DataDirectory {
 }
 
 /**
- * Locks and checks the data directory `wanted`, or creates a temporary one if `wanted` is null. Temporary data is on
- * disk as well, so that it survives a restart of the server.
+ * Locks and checks the configured data directory, or creates a temporary one if `configured` is null. Temporary data
+ * is on disk as well, so that it survives a restart of the server.
  */
-function takePlace(wanted: string | null): DataDirectory {
-  if (wanted === null) {
+function acquireDirectory(configured: string | null): DataDirectory {
+  if (configured === null) {
     const root = mkdtempSync(join(tmpdir(), 'osl-pglite-'));
     const remove = (): void => rmSync(root, { recursive: true, force: true });
     process.once('exit', remove);
@@ -189,7 +189,7 @@ function takePlace(wanted: string | null): DataDirectory {
       },
     };
   }
-  const dataDir = resolve(wanted);
+  const dataDir = resolve(configured);
   mkdirSync(dirname(dataDir), { recursive: true });
   const unlock = lockDataDir(dataDir);
   try {

@@ -15,8 +15,8 @@ if (!existsSync(file)) {
   await pg.exec('checkpoint');
   const image = await pg.dumpDataDir('none');
   await mkdir(dirname(file), { recursive: true });
-  const aside = `${file}.${process.pid}`;
-  await writeFile(aside, gzipSync(new Uint8Array(await image.arrayBuffer()), { level: 9 }));
-  await rename(aside, file); // atomic, since two builds may do this at once
+  const temporary = `${file}.${process.pid}`;
+  await writeFile(temporary, gzipSync(new Uint8Array(await image.arrayBuffer()), { level: 9 }));
+  await rename(temporary, file); // atomic, since two builds may do this at once
   await pg.close();
 }

@@ -29,7 +29,7 @@ const SETTINGS = governedSettings({ statementMs: 0, lockMs: 0, idleInTransaction
 
 const TO_SYSTEM = sql`SET SESSION AUTHORIZATION ${sqlName(OWNER)}; RESET ALL; SET search_path TO public`;
 const TO_GOVERNED = sql`SET SESSION AUTHORIZATION ${sqlName(OWNER)}; RESET ALL; DISCARD TEMP; ${generatedSql(SETTINGS)}; SET SESSION AUTHORIZATION ${sqlName(READER)}`;
-const WHO = sql`
+const CURRENT_ROLE = sql`
   SELECT session_user::pg_catalog.text AS session, current_user::pg_catalog.text AS current,
          pg_catalog.current_setting('is_superuser') AS super,
          pg_catalog.current_setting('default_transaction_read_only') AS readonly`;
@@ -65,14 +65,15 @@ export class SessionModes {
     this.#system.delete(session);
     const queries = queriesOn(session);
     await queries.script(script);
-    const [who] = await queries.query(WHO);
-    const reader = role === READER;
-    const right =
-      who?.['session'] === role &&
-      who['current'] === role &&
-      who['super'] === (reader ? 'off' : 'on') &&
-      who['readonly'] === (reader ? 'on' : 'off');
-    if (!right || !session.idle) throw new InternalError(`the embedded session did not become ${role}`);
+    const [row] = await queries.query(CURRENT_ROLE);
+    const isReader = role === READER;
+    const isAsExpected =
+      row?.['session'] === role &&
+      row['current'] === role &&
+      row['super'] === (isReader ? 'off' : 'on') &&
+      row['readonly'] === (isReader ? 'on' : 'off');
+    if (!isAsExpected || !session.idle)
+      throw new InternalError(`the embedded session did not become ${role}`);
     target.add(session);
   }
 }

@@ -16,14 +16,14 @@ function post(message: PgliteEvent, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
-let gathered = new Uint8Array(CHUNK_BYTES);
+let chunk = new Uint8Array(CHUNK_BYTES);
 let size = 0;
 
 /** Copies, in chunks, a view of the engine's memory, which is overwritten after the call. */
-function gather(bytes: Uint8Array): void {
+function collect(bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) {
     const piece = bytes.subarray(at, at + CHUNK_BYTES - size);
-    gathered.set(piece, size);
+    chunk.set(piece, size);
     size += piece.length;
     at += piece.length;
     if (size === CHUNK_BYTES) flush();
@@ -32,9 +32,9 @@ function gather(bytes: Uint8Array): void {
 
 function flush(): void {
   if (size === 0) return;
-  const whole = size === CHUNK_BYTES;
-  const bytes = whole ? gathered : gathered.slice(0, size);
-  if (whole) gathered = new Uint8Array(CHUNK_BYTES);
+  const isFull = size === CHUNK_BYTES;
+  const bytes = isFull ? chunk : chunk.slice(0, size);
+  if (isFull) chunk = new Uint8Array(CHUNK_BYTES);
   size = 0;
   waitForReader();
   Atomics.add(credit, 0, bytes.length);
@@ -43,8 +43,8 @@ function flush(): void {
 
 /** Blocks this thread, and with it the statement, until the reader catches up. */
 function waitForReader(): void {
-  for (let held = Atomics.load(credit, 0); held > WINDOW_BYTES; held = Atomics.load(credit, 0)) {
-    Atomics.wait(credit, 0, held);
+  for (let unread = Atomics.load(credit, 0); unread > WINDOW_BYTES; unread = Atomics.load(credit, 0)) {
+    Atomics.wait(credit, 0, unread);
   }
 }
 
@@ -61,7 +61,7 @@ function open(): Promise<PGlite> {
 }
 
 /** Creates the data directory and shuts down cleanly. */
-async function make(): Promise<void> {
+async function createDataDirectory(): Promise<void> {
   const pg = await open();
   await pg.close();
   post({ kind: 'started' });
@@ -75,14 +75,14 @@ async function serve(): Promise<void> {
       await pg.close();
       process.exit(0);
     }
-    await pg.execProtocolRawStream(message.bytes, { syncToFs: false, onRawData: gather });
+    await pg.execProtocolRawStream(message.bytes, { syncToFs: false, onRawData: collect });
     if (2 * pg.Module.HEAPU8.length > maxMemory) post({ kind: 'grown' });
     flush();
   });
   post({ kind: 'started' });
 }
 
-(task === 'make' ? make() : serve()).catch((error: unknown) => {
+(task === 'make' ? createDataDirectory() : serve()).catch((error: unknown) => {
   post({ kind: 'failed', reason: reasonOf(error) });
 });
 

@@ -45,7 +45,7 @@ export class WorkerTransport implements Transport {
   readonly #outstanding: Int32Array<SharedArrayBuffer>;
   #receive: ((chunk: Uint8Array) => void) | null = null;
   #paused = false;
-  #waiting: Uint8Array[] = [];
+  #queue: Uint8Array[] = [];
 
   private constructor(worker: Worker, outstanding: Int32Array<SharedArrayBuffer>) {
     this.#worker = worker;
@@ -62,14 +62,14 @@ export class WorkerTransport implements Transport {
     enableWasmOptimization();
     // In a separate thread, because creating the directory takes half a gigabyte of memory, freed when the thread ends.
     if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
-      const maker = await WorkerTransport.#begin(dataDir, 'make', maxMemory);
+      const maker = await WorkerTransport.#startWorker(dataDir, 'make', maxMemory);
       maker.destroy();
       await maker.exited;
     }
-    return WorkerTransport.#begin(dataDir, 'serve', maxMemory);
+    return WorkerTransport.#startWorker(dataDir, 'serve', maxMemory);
   }
 
-  static #begin(
+  static #startWorker(
     dataDir: string,
     task: PgliteWorkerStart['task'],
     maxMemory: number,
@@ -83,7 +83,7 @@ export class WorkerTransport implements Transport {
     return new Promise((resolve, reject) => {
       worker.on('message', (message: PgliteEvent) => {
         if (message.kind === 'started') resolve(transport);
-        else if (message.kind === 'data') transport.#take(message.bytes);
+        else if (message.kind === 'data') transport.#onData(message.bytes);
         else if (message.kind === 'grown') transport.onGrown();
         else {
           transport.destroy();
@@ -111,7 +111,7 @@ export class WorkerTransport implements Transport {
   resume(): void {
     this.#paused = false;
     while (!this.#paused) {
-      const bytes = this.#waiting.shift();
+      const bytes = this.#queue.shift();
       if (bytes === undefined) return;
       this.#consume(bytes);
     }
@@ -124,26 +124,26 @@ export class WorkerTransport implements Transport {
   }
 
   destroy(): void {
-    this.#waiting = [];
+    this.#queue = [];
     this.#receive = null;
     void this.#worker.terminate();
   }
 
   /** Shuts the server down cleanly; terminates it if that takes too long. */
   async shutDown(): Promise<void> {
-    const late = setTimeout(() => this.destroy(), CLOSE_MS);
+    const timer = setTimeout(() => this.destroy(), CLOSE_MS);
     this.#post({ kind: 'close' }, false);
     await this.exited;
-    clearTimeout(late);
+    clearTimeout(timer);
   }
 
   #post(message: PgliteRequest, transfer: boolean): void {
-    const moved = transfer && message.kind === 'exec' ? [message.bytes.buffer as ArrayBuffer] : []; // cast: see `write`
-    this.#worker.postMessage(message, moved);
+    const transferList = transfer && message.kind === 'exec' ? [message.bytes.buffer as ArrayBuffer] : []; // cast: see `write`
+    this.#worker.postMessage(message, transferList);
   }
 
-  #take(bytes: Uint8Array): void {
-    if (this.#paused || this.#waiting.length > 0) this.#waiting.push(bytes);
+  #onData(bytes: Uint8Array): void {
+    if (this.#paused || this.#queue.length > 0) this.#queue.push(bytes);
     else this.#consume(bytes);
   }
 

@@ -37,14 +37,14 @@ async function connectHost(
   const client = new PostgresClient({
     connectionString: url,
     // TLS reads the data of the underlying socket itself, so with TLS that must be a plain socket.
-    stream: (made?: { readonly ssl?: unknown }) => (made?.ssl ? new Socket() : slabSocket()),
+    stream: (options?: { readonly ssl?: unknown }) => (options?.ssl ? new Socket() : slabSocket()),
     application_name: applicationName,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: connectMs,
   });
   // pg's timeout ends with the login; a server that hangs afterwards would occupy its place in the pool forever.
-  const late = setTimeout(() => client.cut(new Error('the server fell silent')), connectMs);
+  const timer = setTimeout(() => client.cut(new Error('the server fell silent')), connectMs);
   try {
     await client.connect();
     await setup(async (sql) => (await client.query<Record<string, unknown>>(sql)).rows);
@@ -52,7 +52,7 @@ async function connectHost(
     client.cut();
     throw error;
   } finally {
-    clearTimeout(late);
+    clearTimeout(timer);
   }
   return takeOver(client);
 }
@@ -144,8 +144,8 @@ function cancelOverTls(plain: Socket, target: CancelTarget, reject: (error: unkn
     const options: ConnectionOptions =
       typeof target.tls === 'object' && target.tls !== null ? target.tls : {};
     // TLS does not allow an IP address as the server name (RFC 6066); the certificate is still checked against `host`.
-    const name = isIP(target.host) === 0 ? { servername: target.host } : {};
-    const secure = connectTls({ host: target.host, ...name, ...options, socket: plain });
+    const serverName = isIP(target.host) === 0 ? { servername: target.host } : {};
+    const secure = connectTls({ host: target.host, ...serverName, ...options, socket: plain });
     secure.on('error', reject);
     secure.once('secureConnect', () => secure.write(cancelRequest(target)));
     secure.resume();
@@ -166,17 +166,17 @@ const READ_BYTES = 65_536;
 const SLAB_BYTES = 262_144;
 
 let slab: Buffer = Buffer.alloc(0);
-let used = 0;
+let slabUsed = 0;
 
 /** Copies `bytes` into a slab that many reads share. */
-function kept(bytes: Uint8Array): Buffer {
-  if (used + bytes.length > slab.length) {
+function copyToSlab(bytes: Uint8Array): Buffer {
+  if (slabUsed + bytes.length > slab.length) {
     slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
-    used = 0;
+    slabUsed = 0;
   }
-  const copy = slab.subarray(used, used + bytes.length);
+  const copy = slab.subarray(slabUsed, slabUsed + bytes.length);
   copy.set(bytes);
-  used += bytes.length;
+  slabUsed += bytes.length;
   return copy;
 }
 
@@ -188,7 +188,7 @@ function slabSocket(): Socket {
   const onread: OnReadOpts = {
     buffer: Buffer.allocUnsafeSlow(READ_BYTES),
     callback: (length, buffer) => {
-      socket.emit('data', kept(buffer.subarray(0, length)));
+      socket.emit('data', copyToSlab(buffer.subarray(0, length)));
       return true;
     },
   };

@@ -4,13 +4,7 @@ import { StartProblem } from '../../base/start-problem.js';
 import { type AnswerMemory, unboundedMemory } from '../answer-memory.js';
 import { ConnectionStatus } from '../connection-status.js';
 import { ForeignNodes } from '../data-nodes.js';
-import type {
-  EngineEvents,
-  EngineSurroundings,
-  OpenedEngine,
-  RenewedLogins,
-  ServingOptions,
-} from '../engine.js';
+import type { EngineContext, EngineEvents, OpenedEngine, RenewedLogins, ServingOptions } from '../engine.js';
 import { SnapshotPlaces } from '../fair-share.js';
 import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
@@ -19,7 +13,7 @@ import { Runner, type RunnerOptions } from '../runner.js';
 import { QueryServers } from '../servers.js';
 import { PinnedSnapshot } from '../snapshot.js';
 import { EngineStatus } from '../status.js';
-import { closeIfSilent, lendFrom, SystemEngine } from '../system.js';
+import { closeIfSilent, SystemEngine, withSessionFrom } from '../system.js';
 import { connectionLost } from '../upstream-error.js';
 import { type ErrorSource, NoSystemCredentials } from '../upstream-report.js';
 import { UpstreamSession } from '../upstream-session.js';
@@ -69,7 +63,7 @@ export interface PostgresConfig {
 }
 
 /** Fraction of the pool that a subject must leave free once it holds half of the pool. */
-const RESERVE = 0.25;
+const DEFAULT_RESERVE = 0.25;
 const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
 
@@ -80,15 +74,15 @@ const SYSTEM_WAIT_MS = 60_000;
  */
 export async function openPostgres(
   config: PostgresConfig,
-  surroundings: EngineSurroundings,
+  context: EngineContext,
 ): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
   for (const url of [config.url, ...(config.standbys?.servers ?? []).map((s) => s.url)])
     if (url !== null) checkUrl(url);
-  const { onUpstreamError, onReach, onStandby, spool, memory, serving } = surroundings;
+  const { onUpstreamError, onReach, onStandby, spool, memory, serving } = context;
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const sizes: ServerSizes = {
     poolSize: config.poolSize,
-    poolReserve: config.poolReserve ?? RESERVE,
+    poolReserve: config.poolReserve ?? DEFAULT_RESERVE,
     sharedSessions: config.sharedSessions ?? 2,
     waitMs: config.waitMs ?? 5_000,
     statementMs,
@@ -118,7 +112,7 @@ export async function openPostgres(
     backstopSeconds: statementMs / 1000,
     refusalOf: (error) => refusalOf(first.report?.kind ?? 'postgres', error),
   };
-  const running: RunnerOptions = {
+  const runnerOptions: RunnerOptions = {
     servers,
     limitRows: false,
     settingForm: 'function',
@@ -126,13 +120,13 @@ export async function openPostgres(
     onUpstreamError,
     spool,
     memory,
-    runsAgain: true,
+    mayRunAgain: true,
     govern: () => null,
   };
-  const runner = new Runner(running);
+  const runner = new Runner(runnerOptions);
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
   const outOfService = new OutOfService();
-  const reported = (): RoleReport => {
+  const requireReport = (): RoleReport => {
     if (first.report === null) throw connectionLost();
     return first.report;
   };
@@ -140,14 +134,14 @@ export async function openPostgres(
     kind: 'postgres',
     runner,
     outOfService,
-    nodes: new ForeignNodes(() => foreign?.servers ?? [], running),
+    nodes: new ForeignNodes(() => foreign?.servers ?? [], runnerOptions),
     server: () => first.report,
     whenReached: first.whenReached,
     standbys: () => standbys?.views() ?? [],
     pools: () => [
       ...poolsOf(primary),
       ...(standbys?.pools() ?? []),
-      ...(system === null ? [] : [system.seen('system')]),
+      ...(system === null ? [] : [system.metrics('system')]),
     ],
   });
   const governed = new GovernedEngine({
@@ -155,13 +149,14 @@ export async function openPostgres(
     runner,
     outOfService,
     snapshot: (level, subject, standby) =>
-      new PinnedSnapshot({ servers, places, rules: running, level, subject, standby }),
-    lacking: (sql) => lackingFor(reported().kind, sql),
+      new PinnedSnapshot({ servers, places, rules: runnerOptions, level, subject, standby }),
+    missingForm: (sql) => lackingFor(requireReport().kind, sql),
   });
-  const lend = system === null ? refuseSystem : lendFrom(system, undefined, serving?.systemSilenceMs);
+  const withSession =
+    system === null ? refuseSystem : withSessionFrom(system, undefined, serving?.systemSilenceMs);
   const engine: OpenedEngine = Object.freeze({
     governed,
-    system: new SystemEngine(lend, () => reported().role),
+    system: new SystemEngine(withSession, () => requireReport().role),
     takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) => outOfService.replace(relations),
     requireCurrent: () => standbys?.requireCurrent(),
     renew: (next: RenewedLogins) => {
@@ -211,9 +206,9 @@ function refuseSystem(): Promise<never> {
 }
 
 /** Minimum pause between two attempts to connect, in ms. */
-const AGAIN_MS = 500;
+const RETRY_MS = 500;
 /** Time in ms that startup waits for a silent server; after that, the gateway starts and keeps trying to connect. */
-const START_MS = 3_000;
+const STARTUP_WAIT_MS = 3_000;
 
 /**
  * The first session with a server, in which its role is inspected.
@@ -223,16 +218,16 @@ const START_MS = 3_000;
  */
 class FirstSession {
   readonly whenReached: Promise<void>;
-  readonly #look: () => Promise<RoleReport>;
+  readonly #inspect: () => Promise<RoleReport>;
   readonly #reach: ConnectionStatus;
   #report: RoleReport | null = null;
   #reached: () => void = () => undefined;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** @param look connects and inspects the role */
-  constructor(look: () => Promise<RoleReport>, reach: ConnectionStatus) {
-    this.#look = look;
+  /** @param inspect connects and inspects the role */
+  constructor(inspect: () => Promise<RoleReport>, reach: ConnectionStatus) {
+    this.#inspect = inspect;
     this.#reach = reach;
     this.whenReached = new Promise((resolve) => {
       this.#reached = resolve;
@@ -245,20 +240,20 @@ class FirstSession {
   }
 
   /**
-   * Tries to connect: once, or when serving, until it succeeds. When serving, resolves after `START_MS` at the latest
-   * and keeps trying in the background.
+   * Tries to connect: once, or when serving, until it succeeds. When serving, resolves after `STARTUP_WAIT_MS` at the
+   * latest and keeps trying in the background.
    *
-   * @throws StartProblem; the errors of `look`, unless serving
+   * @throws StartProblem; the errors of `inspect`, unless serving
    */
   async begin(serving: ServingOptions | null): Promise<void> {
-    let starts = true;
-    const had = this.#try(serving).catch((error: unknown) => {
-      if (serving === null || (starts && error instanceof StartProblem)) throw error;
-      this.#later(serving);
+    let isStarting = true;
+    const attempt = this.#attempt(serving).catch((error: unknown) => {
+      if (serving === null || (isStarting && error instanceof StartProblem)) throw error;
+      this.#retryLater(serving);
     });
-    if (serving === null) return had;
-    await Promise.race([had, sleep(START_MS, undefined, { ref: false })]);
-    starts = false;
+    if (serving === null) return attempt;
+    await Promise.race([attempt, sleep(STARTUP_WAIT_MS, undefined, { ref: false })]);
+    isStarting = false;
   }
 
   close(): void {
@@ -266,17 +261,17 @@ class FirstSession {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async #try(serving: ServingOptions | null): Promise<void> {
-    const report = serving === null ? await this.#look() : await this.#reach.attempt(this.#look);
+  async #attempt(serving: ServingOptions | null): Promise<void> {
+    const report = serving === null ? await this.#inspect() : await this.#reach.attempt(this.#inspect);
     await serving?.admit();
     this.#report = report;
     this.#reached();
   }
 
-  #later(serving: ServingOptions): void {
+  #retryLater(serving: ServingOptions): void {
     if (this.#closed) return;
-    const again = (): void => void this.#try(serving).catch(() => this.#later(serving));
-    this.#timer = setTimeout(again, Math.max(AGAIN_MS, this.#reach.restMs)).unref();
+    const retry = (): void => void this.#attempt(serving).catch(() => this.#retryLater(serving));
+    this.#timer = setTimeout(retry, Math.max(RETRY_MS, this.#reach.pauseMs)).unref();
   }
 }
 

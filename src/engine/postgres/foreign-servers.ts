@@ -39,21 +39,21 @@ const SERVERS = `
 /** Reads the foreign servers as the governed role, whose privileges determine which tables are readable. */
 export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
   const rows = await query(SERVERS);
-  const named = (is: (row: Record<string, unknown>) => boolean): readonly string[] =>
-    rows.filter(is).map((row) => String(row['name']));
-  const late = named((row) => row['timed'] === false);
-  const unread = named((row) => row['readable'] === null);
+  const namesWhere = (predicate: (row: Record<string, unknown>) => boolean): readonly string[] =>
+    rows.filter(predicate).map((row) => String(row['name']));
+  const withoutTimeout = namesWhere((row) => row['timed'] === false);
+  const unreadable = namesWhere((row) => row['readable'] === null);
   return Object.freeze({
     servers: rows.map(({ name, readable }) => {
       return Object.freeze({ name: String(name), readable: typeof readable === 'string' ? readable : null });
     }),
     partitions: rows.some((row) => row['partitions'] === true),
     warnings: [
-      ...late.map(
+      ...withoutTimeout.map(
         (name) =>
           `foreign server "${name}" has no connect_timeout: while it cannot be reached, questions wait as long as the network does`,
       ),
-      ...unread.map(
+      ...unreadable.map(
         (name) => `foreign server "${name}" has no table that the role may read: it is not watched`,
       ),
     ],

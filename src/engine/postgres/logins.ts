@@ -10,16 +10,16 @@ export interface ConnectorLogins {
 }
 
 /** SQLSTATEs of a refused login: invalid_password, invalid_authorization_specification. */
-const REFUSED: ReadonlySet<string> = new Set(['28P01', '28000']);
+const REFUSAL_CODES: ReadonlySet<string> = new Set(['28P01', '28000']);
 /** Pause in ms before the source of passwords is read again. */
-const REST_MS = 5_000;
+const PAUSE_MS = 5_000;
 
 /** Current logins of a connector. After a refused login, the source is reread once for all waiting sessions. */
 export class CurrentLogins {
-  #now: ConnectorLogins;
+  #current: ConnectorLogins;
   readonly #source: (() => Promise<ConnectorLogins>) | null;
-  #asking: Promise<void> | null = null;
-  #askedAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | null = null;
+  #readAt = Number.NEGATIVE_INFINITY;
   /** The last error of `#source`. */
   #fault: string | null = null;
 
@@ -28,69 +28,72 @@ export class CurrentLogins {
     systemUrl,
     logins,
   }: ConnectorLogins & { readonly logins?: () => Promise<ConnectorLogins> }) {
-    this.#now = { url, systemUrl };
+    this.#current = { url, systemUrl };
     this.#source = logins ?? null;
   }
 
   renew({ url, systemUrl }: ConnectorLogins): void {
-    this.#now = { url, systemUrl };
+    this.#current = { url, systemUrl };
   }
 
   /**
    * Calls `connect` with the current URL and, after a refused login, with the reread URL. Rejects with the errors of
    * `connect`, with NoSystemCredentials, or with an Error if the governed role's URL is unknown.
    */
-  async connect<T>(which: keyof ConnectorLogins, connect: (url: string) => Promise<T>): Promise<T> {
-    if (this.#now[which] === null) await this.#ask();
-    const url = this.#urlOf(which);
+  async connect<T>(kind: keyof ConnectorLogins, connect: (url: string) => Promise<T>): Promise<T> {
+    if (this.#current[kind] === null) await this.#reread();
+    const url = this.#urlOf(kind);
     try {
       return await connect(url);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      await this.#ask();
-      const next = this.#urlOf(which);
+      await this.#reread();
+      const next = this.#urlOf(kind);
       if (next === url) throw error;
       return connect(next);
     }
   }
 
-  #urlOf(which: keyof ConnectorLogins): string {
-    const url = this.#now[which];
+  #urlOf(kind: keyof ConnectorLogins): string {
+    const url = this.#current[kind];
     if (url !== null) return url;
-    throw which === 'url' ? new Error(this.#fault ?? 'its URL is not known') : new NoSystemCredentials();
+    throw kind === 'url' ? new Error(this.#fault ?? 'its URL is not known') : new NoSystemCredentials();
   }
 
-  #ask(): Promise<void> {
+  #reread(): Promise<void> {
     if (this.#source === null) return Promise.resolve();
-    if (this.#asking === null && performance.now() - this.#askedAt < REST_MS) return Promise.resolve();
-    this.#asking ??= this.#source()
+    if (this.#reading === null && performance.now() - this.#readAt < PAUSE_MS) return Promise.resolve();
+    this.#reading ??= this.#source()
       .then(
-        (next) => this.#take(next),
+        (next) => this.#adopt(next),
         (error: unknown) => {
           // Used only if there is no URL; otherwise the server's refusal is more informative for the operator.
           this.#fault = messageOf(error);
         },
       )
       .finally(() => {
-        this.#asking = null;
-        this.#askedAt = performance.now();
+        this.#reading = null;
+        this.#readAt = performance.now();
       });
-    return this.#asking;
+    return this.#reading;
   }
 
   /** Adopts new logins to the same databases; changing to another database requires a restart. */
-  #take(next: ConnectorLogins): void {
-    const { url, systemUrl } = this.#now;
-    this.#now = { url: ofSame(url, next.url), systemUrl: ofSame(systemUrl, next.systemUrl) };
+  #adopt(next: ConnectorLogins): void {
+    const { url, systemUrl } = this.#current;
+    this.#current = {
+      url: nextIfSameDatabase(url, next.url),
+      systemUrl: nextIfSameDatabase(systemUrl, next.systemUrl),
+    };
   }
 }
 
-/** Returns `next` if it names the same database or `now` is null; otherwise `now`. */
-function ofSame(now: string | null, next: string | null): string | null {
-  if (now === null || next === null) return now ?? next;
-  return withoutLogin(next) === withoutLogin(now) ? next : now;
+/** Returns `next` if it names the same database or `current` is null; otherwise `current`. */
+function nextIfSameDatabase(current: string | null, next: string | null): string | null {
+  if (current === null || next === null) return current ?? next;
+  return withoutLogin(next) === withoutLogin(current) ? next : current;
 }
 
 function isRefusal(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && REFUSED.has(String(error.code));
+  return error instanceof Error && 'code' in error && REFUSAL_CODES.has(String(error.code));
 }

@@ -11,21 +11,21 @@ export interface NotificationSubscription {
 /**
  * Listens on `channel`, which must be a plain identifier, in the database at `url`.
  *
- * @param heard called with the payload of each notification
- * @param gone called once the connection is lost
+ * @param onPayload called with the payload of each notification
+ * @param onLost called once the connection is lost
  * @param name application_name of the connection
  * @throws Error of `pg`, for the operator
  */
 export async function listenOn(
   url: string,
   channel: string,
-  heard: (text: string) => void,
-  gone: () => void,
+  onPayload: (text: string) => void,
+  onLost: () => void,
   name = 'osl index',
 ): Promise<NotificationSubscription> {
   const session = await openSessionOnFirst(url, { application_name: name, silenceMs: SILENCE_MS });
-  void session.lost.then(gone);
-  session.onNotification(heard);
+  void session.lost.then(onLost);
+  session.onNotification(onPayload);
   try {
     await session.query(`listen ${channel}`);
   } catch (error) {

@@ -55,13 +55,16 @@ export function queryServer(
     reach,
     connect: async () => (await connect(timeoutsOf(statementMs)))[0],
   });
-  const short = (mode: PlanMode): Promise<UpstreamSession> =>
+  const connectShared = (mode: PlanMode): Promise<UpstreamSession> =>
     reach.attempt(async () => (await connect(timeoutsOf(SHARED_TIMEOUT_MS), mode))[0]);
-  return { pool, lanes: sharedSessions > 0 ? new Lanes(sharedSessions, short) : null, standby };
+  return { pool, lanes: sharedSessions > 0 ? new Lanes(sharedSessions, connectShared) : null, standby };
 }
 
 export function poolsOf({ pool, lanes, standby }: QueryServer): readonly EnginePool[] {
-  return [pool.seen('questions', standby), ...(lanes === null ? [] : [lanes.seen(pool.reach, standby)])];
+  return [
+    pool.metrics('questions', standby),
+    ...(lanes === null ? [] : [lanes.metrics(pool.reach, standby)]),
+  ];
 }
 
 /**
@@ -79,9 +82,9 @@ export async function connectGoverned(
   const reports: RoleReport[] = [];
   const transport = await connectTransport(url, 'osl-gateway', async (query) => {
     await check?.(query);
-    const found = await inspectRole(query);
-    reports.push(found);
-    await query(`${governedSettings(limits, mode)}${found.foreign.partitions ? PARTITIONWISE : ''}`);
+    const inspected = await inspectRole(query);
+    reports.push(inspected);
+    await query(`${governedSettings(limits, mode)}${inspected.foreign.partitions ? PARTITIONWISE : ''}`);
   });
   const [report] = reports;
   if (report === undefined) throw new Error('the governed role was not inspected');

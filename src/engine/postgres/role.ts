@@ -76,8 +76,8 @@ export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
 
 /** Returns a role and its dangerous right, such as `"postgres" is superuser`; null if it has no such right. */
 function faultOf(row: Record<string, unknown>): string | null {
-  const words = rightOf(row);
-  return words === null ? null : `"${String(row['name'])}" ${words}`;
+  const right = rightOf(row);
+  return right === null ? null : `"${String(row['name'])}" ${right}`;
 }
 
 function rightOf(row: Record<string, unknown>): string | null {
@@ -88,14 +88,14 @@ function rightOf(row: Record<string, unknown>): string | null {
   return null;
 }
 
-function listWarning(what: string, rows: readonly Record<string, unknown>[]): string[] {
-  return rows.map((row) => `${what} "${String(row['name'])}"`);
+function listWarning(prefix: string, rows: readonly Record<string, unknown>[]): string[] {
+  return rows.map((row) => `${prefix} "${String(row['name'])}"`);
 }
 
 /** Warns about pgvector below 0.8.4, which has CVE-2026-3172. */
 function vectorWarning(version: unknown): string[] {
   if (typeof version !== 'string') return [];
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
-  const old = major === 0 && (minor < 8 || (minor === 8 && patch < 4));
-  return old ? [`extension vector ${version} is older than 0.8.4 (CVE-2026-3172)`] : [];
+  const isOld = major === 0 && (minor < 8 || (minor === 8 && patch < 4));
+  return isOld ? [`extension vector ${version} is older than 0.8.4 (CVE-2026-3172)`] : [];
 }

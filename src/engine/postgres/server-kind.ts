@@ -10,7 +10,7 @@ interface ServerKindNotes {
   /** Syntax forms that the server lacks (by its documentation) or answers wrongly; refused before sending (E0528). */
   readonly missing: ReadonlySet<SqlForm>;
   /** Syntax forms that the server itself refuses in some queries over several nodes (E0531). */
-  readonly partly: ReadonlySet<SqlForm>;
+  readonly partial: ReadonlySet<SqlForm>;
   /** True if this gateway's tests run on it. */
   readonly tested: boolean;
   /** The supported operators; null if all operators of Postgres are supported. */
@@ -21,15 +21,15 @@ const NONE: ReadonlySet<SqlForm> = new Set();
 
 /** Properties of each kind, from its documentation and, for Citus, from tests. Sources: docs/decisions/0110-several-servers-behind-one.md. */
 const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
-  postgres: { name: 'PostgreSQL', missing: NONE, partly: NONE, tested: true, operators: null },
-  aurora: { name: 'Aurora PostgreSQL', missing: NONE, partly: NONE, tested: false, operators: null },
+  postgres: { name: 'PostgreSQL', missing: NONE, partial: NONE, tested: true, operators: null },
+  aurora: { name: 'Aurora PostgreSQL', missing: NONE, partial: NONE, tested: false, operators: null },
   // YugabyteDB documents only an excerpt of its grammar, but uses the parser of Postgres.
-  yugabytedb: { name: 'YugabyteDB', missing: NONE, partly: NONE, tested: false, operators: null },
+  yugabytedb: { name: 'YugabyteDB', missing: NONE, partial: NONE, tested: false, operators: null },
   citus: {
     name: 'Citus',
     // Citus 13.2 drops WITH TIES in many queries over several shards, and so returns too few rows.
     missing: new Set(['FETCH … WITH TIES']),
-    partly: new Set(['GROUPING SETS', 'WITH RECURSIVE', 'a subquery', 'LATERAL']),
+    partial: new Set(['GROUPING SETS', 'WITH RECURSIVE', 'a subquery', 'LATERAL']),
     tested: true,
     operators: null,
   },
@@ -44,7 +44,7 @@ const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
       'SQL/JSON',
       'XML',
     ]),
-    partly: NONE,
+    partial: NONE,
     tested: false,
     operators: new Set(
       (
@@ -76,9 +76,9 @@ export function lackingFor(kind: ServerKind, sql: string): string | null {
   const { missing, operators } = DOCUMENTED[kind];
   if (missing.size === 0 && operators === null) return null;
   const used = formsOf(sql);
-  const form = [...used.forms].find((one) => missing.has(one));
+  const form = [...used.forms].find((name) => missing.has(name));
   if (form !== undefined) return form;
-  const operator = operators === null ? undefined : [...used.operators].find((one) => !operators.has(one));
+  const operator = operators === null ? undefined : [...used.operators].find((name) => !operators.has(name));
   return operator === undefined ? null : `the operator \`${operator}\``;
 }
 
@@ -93,16 +93,16 @@ export function refusalOf(
 
 /** Warnings about a server that is not PostgreSQL itself. */
 export function kindWarnings(kind: ServerKind): readonly string[] {
-  const { name, missing, partly, tested } = DOCUMENTED[kind];
+  const { name, missing, partial, tested } = DOCUMENTED[kind];
   if (kind === 'postgres') return [];
   const untested = tested ? '' : ', on which this gateway was not tried';
-  const lacks =
+  const missingText =
     missing.size === 0 ? '' : `; refused, as it does not support it (E0528): ${[...missing].join(', ')}`;
-  const some =
-    partly.size === 0
+  const partialText =
+    partial.size === 0
       ? ''
-      : `; over several shards it refuses some queries with ${[...partly].join(', ')} (E0531)`;
-  return [`the server is ${name}${untested}${lacks}${some}`];
+      : `; over several shards it refuses some queries with ${[...partial].join(', ')} (E0531)`;
+  return [`the server is ${name}${untested}${missingText}${partialText}`];
 }
 
 /** Explanation of a refusal by Citus and its remedy, in fixed words of the gateway that contain no data. */

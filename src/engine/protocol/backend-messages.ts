@@ -3,7 +3,7 @@ import type { ExecuteOptions } from '../statement.js';
 
 const DATA_ROW = 0x44;
 /** Length of a DataRow header: type `D`, length, number of columns. */
-const HEAD = 7;
+const HEADER_BYTES = 7;
 
 /**
  * Reads a run of whole DataRow messages without copying: `next` moves to the next row, `value` to the row's next value.
@@ -32,7 +32,7 @@ export class DataRowReader {
     if (source[at] !== DATA_ROW) throw new InternalError('a DataRow message does not start where it should');
     this.rowStart = at;
     this.#rowEnd = at + 1 + source.readInt32BE(at + 1);
-    this.#at = at + HEAD;
+    this.#at = at + HEADER_BYTES;
     return true;
   }
 
@@ -51,7 +51,7 @@ export class DataRowReader {
   }
 
   /** True if the row has unread values. */
-  get more(): boolean {
+  get hasMore(): boolean {
     return this.#at < this.#rowEnd;
   }
 
@@ -78,19 +78,19 @@ export function textValuesOf(dataRow: Uint8Array): (string | null)[] {
   const row = new DataRowReader(dataRow);
   const values: (string | null)[] = [];
   row.next();
-  while (row.more) values.push(row.text());
+  while (row.hasMore) values.push(row.text());
   return values;
 }
 
 /** Encodes one DataRow message in text format. */
 export function dataRow(values: readonly (string | null)[]): Uint8Array {
   const encoded = values.map((v) => (v === null ? null : Buffer.from(v, 'utf8')));
-  const size = HEAD + encoded.reduce((sum, v) => sum + 4 + (v?.length ?? 0), 0);
+  const size = HEADER_BYTES + encoded.reduce((sum, v) => sum + 4 + (v?.length ?? 0), 0);
   const row = Buffer.allocUnsafe(size);
   row[0] = DATA_ROW;
   row.writeInt32BE(size - 1, 1);
   row.writeUInt16BE(values.length, 5);
-  let at = HEAD;
+  let at = HEADER_BYTES;
   for (const value of encoded) {
     at = row.writeInt32BE(value?.length ?? -1, at);
     if (value !== null) at += value.copy(row, at);
@@ -155,22 +155,22 @@ export interface RemainingCaps {
   readonly bytes: number;
 }
 
-export function roomIn(options: ExecuteOptions, rows: number, bytes: number): RemainingCaps {
+export function remainingCaps(options: ExecuteOptions, rows: number, bytes: number): RemainingCaps {
   return {
     rows: options.maxRows > 0 ? options.maxRows - rows : Number.POSITIVE_INFINITY,
     bytes: options.maxBytes > 0 ? options.maxBytes - bytes : Number.POSITIVE_INFINITY,
   };
 }
 
-/** Returns the number of leading DataRow messages in `bytes` that fit into `room`, and the offset of their end. */
-export function fitting(bytes: Uint8Array, count: number, room: RemainingCaps): RemainingCaps {
-  if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
+/** Returns the number of leading DataRow messages in `bytes` that fit into `caps`, and the offset of their end. */
+export function fittingRows(bytes: Uint8Array, count: number, caps: RemainingCaps): RemainingCaps {
+  if (count <= caps.rows && bytes.length <= caps.bytes) return { rows: count, bytes: bytes.length };
   const messages = new DataRowReader(bytes);
   let rows = 0;
   let end = 0;
-  while (rows < count && rows < room.rows && messages.next()) {
+  while (rows < count && rows < caps.rows && messages.next()) {
     const next = messages.skip();
-    if (next > room.bytes) break;
+    if (next > caps.bytes) break;
     end = next;
     rows += 1;
   }

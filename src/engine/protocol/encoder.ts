@@ -33,7 +33,7 @@ export class FrontendEncoder extends GrowingBytes {
   }
 
   /** Truncates the buffer to `length` bytes. */
-  cutTo(length: number): void {
+  truncate(length: number): void {
     this.at = Math.min(this.at, length);
   }
 

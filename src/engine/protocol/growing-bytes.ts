@@ -1,5 +1,5 @@
 /** Length in bytes below which a loop is faster than a native copy. */
-const SHORT = 48;
+const LOOP_BYTES = 48;
 
 /**
  * A growing byte buffer.
@@ -49,7 +49,7 @@ export class GrowingBytes {
 
   /** Copies into space that has been reserved. */
   protected append(source: Uint8Array, start: number, end: number): void {
-    if (end - start > SHORT) {
+    if (end - start > LOOP_BYTES) {
       const piece = source.subarray(start, end);
       this.bytes.set(piece, this.at);
       this.at += piece.length; // not `end - start`: `end` may lie beyond the source

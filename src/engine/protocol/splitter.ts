@@ -16,7 +16,7 @@ const START_BYTES = 65_536;
  * chunks is copied, once.
  *
  * A row that straddles two chunks and is larger than `large` bytes is announced first: it is neither stored nor read
- * before `keep` or `pass`. Of other messages of that size, only the beginning is kept.
+ * before `keep` or `skip` is called. Of other messages of that size, only the beginning is kept.
  */
 export class BackendSplitter {
   type = 0;
@@ -28,13 +28,13 @@ export class BackendSplitter {
 
   #chunk: Buffer = EMPTY;
   #at = 0;
-  /** An incomplete message, of which only the first `#have` bytes are filled in. */
+  /** An incomplete message, of which only the first `#filled` bytes are present. */
   #partial: Buffer | null = null;
-  #have = 0;
+  #filled = 0;
   /** Number of bytes left to skip of a message that is not kept. */
-  #skipping = 0;
+  #toSkip = 0;
   /** Number of bytes to skip after the kept part of the partial message. */
-  #beyond = 0;
+  #toSkipAfter = 0;
   #announced = 0;
   readonly #large: number;
 
@@ -54,8 +54,8 @@ export class BackendSplitter {
   }
 
   /** Skips the announced row. */
-  pass(): void {
-    this.#skipping = this.#announced - HEADER;
+  skip(): void {
+    this.#toSkip = this.#announced - HEADER;
     this.#announced = 0;
   }
 
@@ -83,10 +83,10 @@ export class BackendSplitter {
     return this.end > this.start + HEADER ? (this.buffer[this.start + HEADER] ?? 0) : 0;
   }
 
-  /** Moves to the next whole message or run of rows (about `most` bytes). Returns false if more input is needed. */
-  next(most = Number.POSITIVE_INFINITY): boolean {
+  /** Moves to the next message, or to the next rows (about `maxBytes` bytes). Returns false if more input is needed. */
+  next(maxBytes = Number.POSITIVE_INFINITY): boolean {
     if (this.#announced > 0) return false;
-    if (this.#skipping > 0 && !this.#skip()) return false;
+    if (this.#toSkip > 0 && !this.#skipReceived()) return false;
     if (this.#partial !== null) return this.#completePartial(this.#partial);
     const chunk = this.#chunk;
     const start = this.#at;
@@ -97,19 +97,19 @@ export class BackendSplitter {
     this.start = start;
     this.rows = 0;
     this.end = end;
-    if (this.type === DATA_ROW) this.#extendRun(end, start + most);
+    if (this.type === DATA_ROW) this.#extendRun(end, start + maxBytes);
     this.#at = this.end;
     return true;
   }
 
-  #extendRun(firstEnd: number, enough: number): void {
+  #extendRun(firstEnd: number, limit: number): void {
     const chunk = this.#chunk;
     let end = firstEnd;
     let rows = 1;
-    while (end < enough && chunk[end] === DATA_ROW) {
-      const after = messageEnd(chunk, end);
-      if (after > chunk.length) break;
-      end = after;
+    while (end < limit && chunk[end] === DATA_ROW) {
+      const next = messageEnd(chunk, end);
+      if (next > chunk.length) break;
+      end = next;
       rows += 1;
     }
     this.end = end;
@@ -125,7 +125,7 @@ export class BackendSplitter {
     }
     if (available > 0) {
       this.#partial = Buffer.allocUnsafe(available < HEADER ? HEADER : end - start);
-      this.#have = this.#chunk.copy(this.#partial, 0, start);
+      this.#filled = this.#chunk.copy(this.#partial, 0, start);
     }
     this.#at = this.#chunk.length;
     return false;
@@ -134,29 +134,29 @@ export class BackendSplitter {
   #completePartial(header: Buffer): boolean {
     let partial = header;
     this.#fill(partial);
-    if (this.#have === HEADER && partial.length === HEADER) {
-      const whole = messageEnd(partial, 0);
-      if (whole > this.#large) {
+    if (this.#filled === HEADER && partial.length === HEADER) {
+      const size = messageEnd(partial, 0);
+      if (size > this.#large) {
         this.#partial = null;
-        this.#beginLarge(header[0] ?? 0, whole);
+        this.#beginLarge(header[0] ?? 0, size);
         return this.next();
       }
-      if (whole > HEADER) {
-        partial = Buffer.allocUnsafe(whole);
+      if (size > HEADER) {
+        partial = Buffer.allocUnsafe(size);
         header.copy(partial);
         this.#partial = partial;
         this.#fill(partial);
       }
     }
-    if (this.#have < partial.length) return false;
+    if (this.#filled < partial.length) return false;
     this.#partial = null;
     this.type = partial[0] ?? 0;
     this.buffer = partial;
     this.start = 0;
     this.end = partial.length;
     this.rows = this.type === DATA_ROW ? 1 : 0;
-    this.#skipping = this.#beyond;
-    this.#beyond = 0;
+    this.#toSkip = this.#toSkipAfter;
+    this.#toSkipAfter = 0;
     return true;
   }
 
@@ -165,27 +165,27 @@ export class BackendSplitter {
     else this.#begin(type, size, START_BYTES);
   }
 
-  /** Starts a message of `size` bytes, of which the first `kept` will be stored. */
-  #begin(type: number, size: number, kept: number): void {
-    const partial = Buffer.allocUnsafe(kept);
+  /** Starts a message of `size` bytes, of which the first `storedBytes` will be stored. */
+  #begin(type: number, size: number, storedBytes: number): void {
+    const partial = Buffer.allocUnsafe(storedBytes);
     partial[0] = type;
     partial.writeInt32BE(size - 1, 1);
     this.#partial = partial;
-    this.#have = HEADER;
-    this.#beyond = size - kept;
+    this.#filled = HEADER;
+    this.#toSkipAfter = size - storedBytes;
   }
 
   /** Skips received bytes that are not kept; returns true once all have been skipped. */
-  #skip(): boolean {
-    const skipped = Math.min(this.#skipping, this.#chunk.length - this.#at);
-    this.#skipping -= skipped;
+  #skipReceived(): boolean {
+    const skipped = Math.min(this.#toSkip, this.#chunk.length - this.#at);
+    this.#toSkip -= skipped;
     this.#at += skipped;
-    return this.#skipping === 0;
+    return this.#toSkip === 0;
   }
 
   #fill(partial: Buffer): void {
-    const copied = this.#chunk.copy(partial, this.#have, this.#at);
-    this.#have += copied;
+    const copied = this.#chunk.copy(partial, this.#filled, this.#at);
+    this.#filled += copied;
     this.#at += copied;
   }
 }

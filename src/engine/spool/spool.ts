@@ -27,8 +27,8 @@ export interface SpoolStats {
 /** Disk space for rows that slow readers have not taken yet, limited in total and per party. */
 export class SpoolRoom {
   readonly #settings: SpoolSettings;
-  readonly #of = new Map<FairShareParty, number>();
-  #taken = 0;
+  readonly #byParty = new Map<FairShareParty, number>();
+  #bytes = 0;
   #answers = 0;
   #spooled = 0;
   #failing = false;
@@ -36,29 +36,29 @@ export class SpoolRoom {
   constructor(settings: SpoolSettings) {
     this.#settings = settings;
     mkdirSync(settings.dir, { recursive: true, mode: 0o700 });
-    sweep(settings.dir);
+    removeLeftovers(settings.dir);
   }
 
   stats(): SpoolStats {
-    return { bytes: this.#taken, answers: this.#answers, spooled: this.#spooled };
+    return { bytes: this.#bytes, answers: this.#answers, spooled: this.#spooled };
   }
 
   /** Allocates an extent for `party`; returns false if the total, or the half that one party may use, is exhausted. */
   take(party: FairShareParty): boolean {
     const { bytes } = this.#settings;
-    const own = this.#of.get(party) ?? 0;
-    if (this.#taken + EXTENT_BYTES > bytes || 2 * (own + EXTENT_BYTES) > bytes) return false;
-    this.#taken += EXTENT_BYTES;
-    this.#of.set(party, own + EXTENT_BYTES);
+    const held = this.#byParty.get(party) ?? 0;
+    if (this.#bytes + EXTENT_BYTES > bytes || 2 * (held + EXTENT_BYTES) > bytes) return false;
+    this.#bytes += EXTENT_BYTES;
+    this.#byParty.set(party, held + EXTENT_BYTES);
     return true;
   }
 
   giveBack(party: FairShareParty, extents: number): void {
     const bytes = extents * EXTENT_BYTES;
-    this.#taken -= bytes;
-    const left = (this.#of.get(party) ?? 0) - bytes;
-    if (left > 0) this.#of.set(party, left);
-    else this.#of.delete(party);
+    this.#bytes -= bytes;
+    const remaining = (this.#byParty.get(party) ?? 0) - bytes;
+    if (remaining > 0) this.#byParty.set(party, remaining);
+    else this.#byParty.delete(party);
   }
 
   /** Opens a file and unlinks it, so that it disappears with its handle or the process. */
@@ -74,12 +74,12 @@ export class SpoolRoom {
     return file;
   }
 
-  closed(): void {
+  countClosed(): void {
     this.#answers -= 1;
   }
 
   /** Records the result of a write: its error, or null for success. */
-  wrote(error: unknown): void {
+  recordWrite(error: unknown): void {
     const failed = error !== null;
     if (failed && !this.#failing) this.#settings.onFault(error);
     this.#failing = failed;
@@ -87,7 +87,7 @@ export class SpoolRoom {
 }
 
 /** Removes the empty files of processes that were killed between creating a file and unlinking it. */
-function sweep(dir: string): void {
+function removeLeftovers(dir: string): void {
   for (const name of readdirSync(dir)) rmSync(join(dir, name), { force: true });
 }
 
@@ -130,7 +130,7 @@ export class Spool {
   readonly #key = randomBytes(32);
   #extents: number;
   #frames: SpoolFrame[] = [];
-  #next = 0;
+  #nextNumber = 0;
   #end = 0;
   #memory: RowBatch[] = [];
   #memoryBytes = 0;
@@ -150,7 +150,7 @@ export class Spool {
       return new Spool(room, party, await room.open());
     } catch (error) {
       room.giveBack(party, 1);
-      room.wrote(error);
+      room.recordWrite(error);
       return null;
     }
   }
@@ -216,22 +216,22 @@ export class Spool {
     this.#memoryBytes = 0;
     this.#wakeReader();
     this.#wakeWriter();
-    const over = (): void => {
+    const done = (): void => {
       this.#room.giveBack(this.#party, this.#extents);
-      this.#room.closed();
+      this.#room.countClosed();
     };
-    this.#file.close().then(over, over);
+    this.#file.close().then(done, done);
   }
 
   /** Takes rows from memory. All rows on disk were taken before, so their space is free again. */
   #takeMemory(): readonly RowBatch[] {
-    const taken = this.#memory;
+    const rows = this.#memory;
     this.#memory = [];
     this.#memoryBytes = 0;
     this.#end = 0;
     this.#full = false;
     this.#wakeWriter();
-    return taken;
+    return rows;
   }
 
   #write(): void {
@@ -249,7 +249,7 @@ export class Spool {
       () => {
         this.#writing = null;
         this.#writtenBytes = 0;
-        this.#room.wrote(null);
+        this.#room.recordWrite(null);
         this.#wakeWriter();
       },
       (error: unknown) => this.#keepUnwritten(parts, length, error),
@@ -263,7 +263,7 @@ export class Spool {
     this.#full = true;
     this.#memory = [...parts, ...this.#memory];
     this.#memoryBytes += length;
-    this.#room.wrote(error);
+    this.#room.recordWrite(error);
   }
 
   #hasRoom(length: number): boolean {
@@ -275,8 +275,8 @@ export class Spool {
   }
 
   async #append(parts: readonly RowBatch[], length: number): Promise<void> {
-    const number = this.#next;
-    this.#next += 1;
+    const number = this.#nextNumber;
+    this.#nextNumber += 1;
     const cipher = createCipheriv(ALGORITHM, this.#key, vectorOf(number));
     const at = this.#end;
     let done = 0;
@@ -301,8 +301,8 @@ export class Spool {
     const piece = Buffer.allocUnsafe(Math.min(length, 2 * FRAME_BYTES));
     const decipher = createDecipheriv(ALGORITHM, this.#key, vectorOf(number));
     for (let done = 0; done < length; ) {
-      const wanted = Math.min(piece.length, length - done);
-      const { bytesRead } = await this.#file.read(piece, 0, wanted, at + done);
+      const size = Math.min(piece.length, length - done);
+      const { bytesRead } = await this.#file.read(piece, 0, size, at + done);
       if (bytesRead === 0) throw new InternalError('a spool is shorter than it was written');
       plain.set(decipher.update(piece.subarray(0, bytesRead)), done);
       done += bytesRead;
@@ -318,16 +318,16 @@ export class Spool {
   /** Truncates the file to release its disk space. Called only once all rows in it have been taken. */
   async #rewind(): Promise<void> {
     this.#end = 0;
-    const free = this.#extents - 1;
-    if (free === 0 || this.#closed) return;
+    const freed = this.#extents - 1;
+    if (freed === 0 || this.#closed) return;
     this.#extents = 1;
     const truncated = this.#file.truncate(0).then(
       () => undefined,
-      (error: unknown) => this.#room.wrote(this.#closed ? null : error),
+      (error: unknown) => this.#room.recordWrite(this.#closed ? null : error),
     );
     this.#writing = truncated.then(() => {
       this.#writing = null;
-      this.#room.giveBack(this.#party, free);
+      this.#room.giveBack(this.#party, freed);
     });
     await this.#writing;
   }

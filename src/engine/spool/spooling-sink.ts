@@ -25,21 +25,21 @@ export interface SpoolingOptions {
  */
 export class SpoolingSink implements RowSink {
   readonly #sink: RowSink;
-  readonly #relief: SpoolingOptions;
-  #waited = 0;
+  readonly #options: SpoolingOptions;
+  #waitedMs = 0;
   #spool: Spool | null = null;
   #delivered: Promise<void> | null = null;
   #dropped = false;
 
-  constructor(sink: RowSink, relief: SpoolingOptions) {
+  constructor(sink: RowSink, options: SpoolingOptions) {
     this.#sink = sink;
-    this.#relief = relief;
+    this.#options = options;
   }
 
   write(bytes: Uint8Array, rows: number): void | Promise<void> {
     if (this.#spool !== null) return this.#spool.put({ bytes, rows });
-    const reading = this.#sink.write(bytes, rows);
-    return reading === undefined ? undefined : this.#wait(reading, bytes.length);
+    const pending = this.#sink.write(bytes, rows);
+    return pending === undefined ? undefined : this.#wait(pending, bytes.length);
   }
 
   /** Ends the input. Resolves once all spooled rows are delivered or delivery has failed; null if none were spooled. */
@@ -54,30 +54,30 @@ export class SpoolingSink implements RowSink {
     this.#spool?.close();
   }
 
-  async #wait(reading: Promise<void>, bytes: number): Promise<void> {
-    const since = performance.now();
-    const read = await within(reading, PATIENCE_MS - this.#waited);
-    this.#waited += performance.now() - since;
-    if (read) return;
+  async #wait(pending: Promise<void>, bytes: number): Promise<void> {
+    const startedAt = performance.now();
+    const inTime = await within(pending, PATIENCE_MS - this.#waitedMs);
+    this.#waitedMs += performance.now() - startedAt;
+    if (inTime) return;
     const spool = await this.#open();
     if (spool === null) {
-      await reading;
+      await pending;
       return;
     }
-    const { memory, party, fail } = this.#relief;
+    const { memory, party, fail } = this.#options;
     // The statement no longer waits for the reader, but the rows being read still occupy memory, which is charged here.
-    const held = SPOOL_BYTES + this.#needOf(bytes);
-    memory.hold(party, held - SPOOL_BYTES);
+    const reserved = SPOOL_BYTES + this.#needOf(bytes);
+    memory.hold(party, reserved - SPOOL_BYTES);
     this.#spool = spool;
     if (this.#dropped) spool.close();
-    this.#delivered = this.#deliver(reading, spool)
+    this.#delivered = this.#deliver(pending, spool)
       .catch(fail)
-      .finally(() => memory.giveBack(party, held));
+      .finally(() => memory.giveBack(party, reserved));
   }
 
   /** Opens a spool; null if there is no room on disk or in memory. */
   async #open(): Promise<Spool | null> {
-    const { room, memory, party } = this.#relief;
+    const { room, memory, party } = this.#options;
     if (!memory.take(party, SPOOL_BYTES)) return null;
     const spool = await Spool.open(room, party);
     if (spool === null) memory.giveBack(party, SPOOL_BYTES);
@@ -85,47 +85,51 @@ export class SpoolingSink implements RowSink {
   }
 
   /** Delivers in slices like those of an upstream, so that other work can run between them. */
-  async #deliver(reading: Promise<void>, spool: Spool): Promise<void> {
-    await reading;
-    const taking = new DeliveryMemory(this.#relief, (bytes) => this.#needOf(bytes));
+  async #deliver(pending: Promise<void>, spool: Spool): Promise<void> {
+    await pending;
+    const deliveryMemory = new DeliveryMemory(this.#options, (bytes) => this.#needOf(bytes));
     try {
       let bytes = 0;
-      for (let some = await spool.take(taking); some !== null; some = await spool.take(taking)) {
-        for (const part of some) {
+      for (
+        let batches = await spool.take(deliveryMemory);
+        batches !== null;
+        batches = await spool.take(deliveryMemory)
+      ) {
+        for (const batch of batches) {
           if (this.#dropped) return;
-          await this.#sink.write(part.bytes, part.rows);
-          bytes += part.bytes.length;
+          await this.#sink.write(batch.bytes, batch.rows);
+          bytes += batch.bytes.length;
           if (bytes < SLICE_BYTES) continue;
           bytes = 0;
           await rowScheduler.wait();
         }
-        taking.done();
+        deliveryMemory.release();
       }
     } finally {
-      taking.done();
+      deliveryMemory.release();
       spool.close();
     }
   }
 
   #needOf(bytes: number): number {
-    return bytes <= LARGE_ROW_BYTES ? 0 : bytes * (1 + this.#relief.copies);
+    return bytes <= LARGE_ROW_BYTES ? 0 : bytes * (1 + this.#options.copies);
   }
 }
 
 /** Accounts for the memory used by rows that were read from a spool but not yet delivered. */
 class DeliveryMemory {
-  readonly #relief: SpoolingOptions;
+  readonly #options: SpoolingOptions;
   readonly #needOf: (bytes: number) => number;
   #held = 0;
 
-  constructor(relief: SpoolingOptions, needOf: (bytes: number) => number) {
-    this.#relief = relief;
+  constructor(options: SpoolingOptions, needOf: (bytes: number) => number) {
+    this.#options = options;
     this.#needOf = needOf;
   }
 
   /** Reserves memory before `bytes` bytes of rows are read. @throws QueryError E5039 */
   async wait(bytes: number): Promise<void> {
-    const { memory, party } = this.#relief;
+    const { memory, party } = this.#options;
     const need = this.#needOf(bytes);
     if (need === 0) return;
     if (!(await memory.wait(party, need))) throw noMemory();
@@ -135,12 +139,12 @@ class DeliveryMemory {
   /** Counts `bytes` bytes of rows that are already in memory. */
   hold(bytes: number): void {
     const need = this.#needOf(bytes);
-    this.#relief.memory.hold(this.#relief.party, need);
+    this.#options.memory.hold(this.#options.party, need);
     this.#held += need;
   }
 
-  done(): void {
-    this.#relief.memory.giveBack(this.#relief.party, this.#held);
+  release(): void {
+    this.#options.memory.giveBack(this.#options.party, this.#held);
     this.#held = 0;
   }
 }

@@ -31,7 +31,7 @@ export function signedRights(rights: SessionRights, version: string, key: Uint8A
   const body = JSON.stringify({
     version,
     roles: rights.roles,
-    denying: rights.denying,
+    denying: rights.denyingRoles,
     chain,
     ends: Math.floor((now + RIGHTS_MS) / 1_000),
   });
@@ -46,7 +46,7 @@ export interface RightsSource {
 /** A caller, and the inputs from which its rights are computed. */
 interface RightsHolder extends RightsSource {
   readonly identity: IdentityClaims;
-  readonly access: Pick<EffectiveAccess, 'open' | 'signature' | 'read'>;
+  readonly access: Pick<EffectiveAccess, 'metConditions' | 'signature' | 'readAttributes'>;
 }
 
 /** Signs callers' rights for one connector, and reuses each signature for half of its lifetime. */
@@ -69,17 +69,17 @@ export class RightsSigner {
       known !== undefined &&
       known.snapshot === snapshot &&
       known.signature === access.signature &&
-      known.read === access.read &&
+      known.read === access.readAttributes &&
       now < known.until
     )
       return known.text;
     const text = signedRights(
-      sessionRights(identity, snapshot, access.open, access.read),
+      sessionRights(identity, snapshot, access.metConditions, access.readAttributes),
       this.version(holder),
       this.#key,
       now,
     );
-    const { signature, read } = access;
+    const { signature, readAttributes: read } = access;
     this.#signed.set(identity, { snapshot, signature, read, text, until: now + RIGHTS_MS / 2 });
     return text;
   }
@@ -88,7 +88,7 @@ export class RightsSigner {
 interface SignedRights {
   readonly snapshot: PolicySnapshot;
   readonly signature: string;
-  readonly read: EffectiveAccess['read'];
+  readonly read: EffectiveAccess['readAttributes'];
   readonly text: string;
   readonly until: number;
 }

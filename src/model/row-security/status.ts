@@ -209,7 +209,7 @@ async function rightsFaults(
   { version }: RowSecurityDesign,
   key: Uint8Array,
 ): Promise<readonly string[]> {
-  const nobody = { roles: [], denying: [], chain: [] };
+  const nobody = { roles: [], denyingRoles: [], chain: [] };
   try {
     await tx.query(sql`select set_config(${sqlText(SETTING)}, $1, true)`, [
       signedRights(nobody, version, key, Date.now()),

@@ -174,21 +174,21 @@ export function contentPlane(
       const terms = await inTurns(termsInSteps(text, words));
       const { ids } = terms;
       const wanted = new Set(ids);
-      let written: Promise<WrittenTerms> | null = null;
+      let spellings: Promise<WrittenTerms> | null = null;
       return {
         terms: ids,
-        written: () => {
-          written ??= inTurns(writtenInSteps(text, words));
-          return written;
+        spellings: () => {
+          spellings ??= inTurns(writtenInSteps(text, words));
+          return spellings;
         },
         occurrences: (passage: string) => occurrencesOf(passage, wanted, words),
-        weighted: (documents: number, frequencies: readonly number[]) => {
+        toSparseVector: (documents: number, frequencies: readonly number[]) => {
           const byTerm = new Map(ids.map((id, i) => [id, frequencies[i] ?? 0]));
           const statistics = { documents, documentFrequency: (id: number) => byTerm.get(id) ?? 0 };
           const found = lexicalQuery(terms, statistics);
           if (found === null) return null;
-          const { vector, termIds, rarities, mosts } = found;
-          return { vector, terms: termIds, rarities, mosts };
+          const { vector, termIds, rarities, maxScores } = found;
+          return { vector, terms: termIds, rarities, maxScores };
         },
       };
     },
@@ -374,12 +374,12 @@ async function decoderColumn(
   { use, values }: OperatorCall,
   passages: readonly StoredPassage[],
   decoding: DecoderModel | null,
-  { subject, until, timeoutMs, signal, spend }: OperatorCaller,
+  { subject, until, timeoutMs, signal, onUsage }: OperatorCaller,
 ): Promise<OperatorResult> {
   if (decoding === null) throw queryError('noDecoder', { operator: use.operator });
   const operator = use.operator as DecoderName;
   const seen = passages.map(({ chunkId, text, start }) => ({ chunkId, text, start }));
-  const by = { subject, until: until - reserveOf(timeoutMs), signal, spend };
+  const by = { subject, until: until - reserveOf(timeoutMs), signal, onUsage };
   const running = decoding.run(operator, seen, argumentValues(values), decoding.model, by);
   const { values: column, errors } = await running.catch((error: unknown) => {
     throw signal?.aborted === true ? stopError(signal) : error;

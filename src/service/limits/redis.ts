@@ -135,7 +135,12 @@ export async function openRedisCounts(url: string): Promise<CountStore> {
       const [refused = 0, ...found] = await run(
         ADD_ENTITIES,
         additions.map(({ key }) => key),
-        additions.flatMap(({ windowMs, most, members }) => [windowMs, most, members.length, ...members]),
+        additions.flatMap(({ windowMs, maxSize: most, members }) => [
+          windowMs,
+          most,
+          members.length,
+          ...members,
+        ]),
       );
       const counts = additions.map((_, i) => ({ used: found[2 * i] ?? 0, endsInMs: found[2 * i + 1] ?? 0 }));
       return { refused: refused === 0 ? null : refused - 1, counts };

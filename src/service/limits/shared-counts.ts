@@ -352,7 +352,7 @@ async function addEntities(database: ControlQueries, additions: readonly SetAddi
   const rows = await database.query(ADD_ENTITIES, [
     additions.map(({ key }) => key),
     additions.map(({ windowMs }) => windowMs),
-    additions.map(({ most }) => most),
+    additions.map(({ maxSize: most }) => most),
     additions.flatMap(({ members }, i) => members.map(() => i + 1)),
     additions.flatMap(({ members }) => members),
   ]);

@@ -226,7 +226,7 @@ export class SpanExporter implements TraceSink {
     this.#timer = setInterval(() => void this.#flush(), spansMs).unref();
   }
 
-  ended(request: EndedRequest, endedAt: number): void {
+  record(request: EndedRequest, endedAt: number): void {
     const parent = request.traceparent === null ? null : traceOf(request.traceparent);
     if (parent === null ? Math.random() >= this.#ratio : !parent.sampled) return;
     if (this.#waiting.length >= MOST_WAITING) {

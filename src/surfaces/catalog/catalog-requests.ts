@@ -63,7 +63,7 @@ export async function describeCatalog(
   const call = callOf(question);
   const considered = await authorize<StatementDescription>(parts, call, {
     action: 'prepare',
-    asked: call.body,
+    target: call.body,
     bucket: 'catalog',
     readsNoRows: true,
     decide: async (caller) => {
@@ -98,14 +98,14 @@ export function askCatalog(
   const call = callOf(question);
   return respond<CatalogOutcome, BackendReply>(parts, call, {
     action: 'catalog',
-    asked: call.body,
+    target: call.body,
     bucket: 'catalog',
     readsNoRows: true,
     payment: question.payment,
     decide: (caller) =>
       outcomeOf(async () => run(catalogs, await visibleTo(caller), question, expected, delivery)),
     signal: delivery.signal,
-    counts: ({ rowCount }) => ({ rows: rowCount, truncated: false }),
+    countRows: ({ rowCount }) => ({ rows: rowCount, truncated: false }),
     answer: async (statement) => {
       const reply = statement.reply();
       await delivery.apply(reply);
@@ -151,7 +151,7 @@ export async function refuseLane(
   };
   return respond<never, never>(parts, call, {
     action: 'prepare',
-    asked: call.body,
+    target: call.body,
     bucket: 'catalog',
     readsNoRows: true,
     decide: refuse,

@@ -59,7 +59,7 @@ export class LocalEngine implements Engine {
           parameters,
           resultFormats: encoding.formats(),
           maxRows: 0,
-          again: 'given before',
+          caching: 'reuse',
           standby: new SessionReads(),
           signal: ended,
           receipt: receipt ? new ReceiptRequest('sequence') : null,

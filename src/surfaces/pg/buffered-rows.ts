@@ -59,7 +59,7 @@ export class BufferedRows implements RowSink {
     return waiting;
   }
 
-  left(): number {
+  rowsSent(): number {
     return this.#left;
   }
 

@@ -52,7 +52,7 @@ export class Channels {
       nextCall: () => this.#nextCall(),
       body: { kind: 'osql', text: `select * from ${entityOf(name)}` },
       parameters: [],
-      intervalMs: this.#service.subscriptions.limits.leastMs,
+      intervalMs: this.#service.subscriptions.limits.minIntervalMs,
       since: null,
       signal,
       run: (_call, check) => check(signal),

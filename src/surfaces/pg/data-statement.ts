@@ -44,7 +44,7 @@ export async function dataStatement(
   parameterOids: readonly number[],
 ): Promise<DataStatement> {
   const { service, questions, caller, rights, records, settings, state, running } = session;
-  const mayBeOld = (): boolean => !state.inBlock && settings.cacheMode() === 'given before';
+  const mayBeOld = (): boolean => !state.inBlock && settings.cacheMode() === 'reuse';
   const body = { kind: 'wire', text } as const;
   const first = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeOld() };
   const prepared = await records.translate(first.requestId, text, () => questions.prepare(first));
@@ -93,7 +93,7 @@ function withSettings(session: SessionParts, delivery: ResultDelivery): ResultDe
     ...delivery,
     standby: session.settings.standbyReads(),
     ...(settings.length > 0 && { settings }),
-    ...(again !== null && { again }),
+    ...(again !== null && { caching: again }),
   };
 }
 

@@ -16,8 +16,8 @@ import {
 import {
   accountLogin,
   certificateLogin,
+  countWrongPassword,
   login,
-  noteWrongPassword,
   QuestionRouter,
   type RequestCall,
   type RequestParts,
@@ -96,7 +96,7 @@ export function createPgFrontend(service: SubscriptionParts, options: PgOptions 
       return server.connections;
     },
     get fastQuestions() {
-      return questions.known;
+      return questions.fastPathCount;
     },
   };
 }
@@ -122,7 +122,7 @@ function handlerOf(
       const account = snapshot.serviceAccounts.get(user);
       return account === undefined ? null : readScramVerifier(account.scram);
     },
-    noteWrongPassword: (user, remoteAddress) => noteWrongPassword(service, user, remoteAddress),
+    noteWrongPassword: (user, remoteAddress) => countWrongPassword(service, user, remoteAddress),
     certified: (user, certificate) => subjectOf(service, certificate) === user,
     async authenticate({ user, database, password, certificate, parameters, remoteAddress }, control) {
       const call = bearerCall(remoteAddress, password);

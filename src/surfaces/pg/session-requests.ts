@@ -5,6 +5,7 @@ import { type Awaitable, fatal, type RowWriter, WireError } from '../../../wire/
 import {
   type BreakGlassParts,
   breakGlass,
+  currentRightsKey,
   currentSession,
   ForeignFault,
   type Origin,
@@ -12,7 +13,6 @@ import {
   type RequestParts,
   refusedCommand,
   renew,
-  rightsNow,
   sessionCommand,
   type TokenlessSession,
 } from '../../ask/index.js';
@@ -59,7 +59,7 @@ export class SessionCaller {
   }
 
   get rights(): string {
-    return rightsNow(this.#service, this.#identity, this.newCall());
+    return currentRightsKey(this.#service, this.#identity, this.newCall());
   }
 
   newCall(): RequestCall {

@@ -285,11 +285,11 @@ export class PgFastLane implements FastLane {
   }
 
   get isAsking(): boolean {
-    return this.#questions.isAsking;
+    return this.#questions.isRunning;
   }
 
   get objectsRead(): readonly string[] | null {
-    return this.#questions.reads;
+    return this.#questions.objectsRead;
   }
 
   cancel(): void {
@@ -323,7 +323,7 @@ export class PgFastLane implements FastLane {
     const usual =
       settings.output().length === 0 && !settings.wantsReceipts && (own === 0 || own >= LEAST_TIMEOUT_MS);
     const most = service.caps.timeoutMs;
-    const timeout = own > 0 && own < most ? { ms: own, own: true } : { ms: most, own: false };
+    const timeout = own > 0 && own < most ? { ms: own, isOfSession: true } : { ms: most, isOfSession: false };
     return { version: settings.version, timeout: usual ? timeout : null };
   }
 }
@@ -334,22 +334,22 @@ function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): An
     records.toWireError(error, requestId, text);
   return {
     whole: true, // an incomplete answer is an error: the protocol cannot express it
-    answered: (plan, rows, count, freshness) => {
+    onAnswer: (plan, rows, count, freshness) => {
       settings.setFreshness(freshness);
       answer.answered(columnsOf(plan.outputs), rows, `SELECT ${count}`, noticesOf(plan));
     },
-    streaming: (plan) => {
+    openStream: (plan) => {
       const stream = answer.streaming(columnsOf(plan.outputs));
       return {
         ...rowSink(stream),
-        finished: (count, _truncated, _requestId, freshness) => {
+        onFinished: (count, _truncated, _requestId, freshness) => {
           settings.setFreshness(freshness);
           stream.finished(`SELECT ${count}`, noticesOf(plan));
         },
-        failed: (error, requestId, text) => stream.failed(toWireError(error, requestId, text)),
+        onFailure: (error, requestId, text) => stream.failed(toWireError(error, requestId, text)),
       };
     },
-    failed: ({ outputs }, error, requestId, text) =>
+    onFailure: ({ outputs }, error, requestId, text) =>
       answer.failed(columnsOf(outputs), toWireError(error, requestId, text)),
   };
 }

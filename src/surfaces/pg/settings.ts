@@ -92,8 +92,8 @@ export class SessionSettings {
     return this.#output.settings;
   }
 
-  cacheMode(): NonNullable<ResultDelivery['again']> {
-    return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'anew' : 'given before';
+  cacheMode(): NonNullable<ResultDelivery['caching']> {
+    return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'refresh' : 'reuse';
   }
 
   /**
@@ -101,7 +101,7 @@ export class SessionSettings {
    * request for a current answer, a standby must contain everything committed before that request.
    */
   standbyReads(): StandbyReads | null {
-    if (this.cacheMode() === 'given before') return this.#standbyReads;
+    if (this.cacheMode() === 'reuse') return this.#standbyReads;
     this.#standbyReads.requireCommitted(performance.now());
     return null;
   }

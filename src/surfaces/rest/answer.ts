@@ -190,7 +190,7 @@ export class AnswerStream {
         left = rows;
         return this.#flush();
       },
-      left: () => left,
+      rowsSent: () => left,
     };
   }
 

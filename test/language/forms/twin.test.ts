@@ -106,9 +106,12 @@ async function corpus(notes: readonly Note[]): Promise<Corpus> {
     content: {
       ...service.content,
       async lexicalQuery(facet, text) {
-        const { weighted, ...query } = await service.content.lexicalQuery(facet, text);
+        const { toSparseVector: weighted, ...query } = await service.content.lexicalQuery(facet, text);
         const all = query.terms.map((term) => frequencies.get(term) ?? 0);
-        return { ...query, weighted: (n, of) => (leaking ? weighted(documents, all) : weighted(n, of)) };
+        return {
+          ...query,
+          toSparseVector: (n, of) => (leaking ? weighted(documents, all) : weighted(n, of)),
+        };
       },
     },
   });

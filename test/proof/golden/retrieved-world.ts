@@ -70,7 +70,7 @@ export async function openRetrieved(): Promise<Forms> {
   const forms = await startForms(options, (service) => ({
     ...service,
     permitted: { areMany: async () => false },
-    words: { of: (...args) => service.words.of(...args), holds: () => true },
+    words: { count: (...args) => service.words.count(...args), confirm: () => true },
   }));
   return {
     ...forms,

@@ -20,9 +20,16 @@ const OFTEN = 8;
  */
 export function proveAtOnce(what: 'all' | 'unless run again' = 'all'): void {
   const { observe } = Lanes.prototype;
-  Lanes.prototype.observe = function (this: Lanes, { statement, again, lane, rowCount, byteCount }) {
+  Lanes.prototype.observe = function (this: Lanes, { statement, rerun: again, lane, rowCount, byteCount }) {
     const known = what === 'all' ? null : again;
-    observe.call(this, { statement, again: known, lane, rowCount, byteCount, startedAt: performance.now() });
+    observe.call(this, {
+      statement,
+      rerun: known,
+      lane,
+      rowCount,
+      byteCount,
+      startedAt: performance.now(),
+    });
   };
 }
 

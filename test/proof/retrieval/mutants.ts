@@ -83,7 +83,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'legs are as long as the page',
-    edit('search', 'Math.max(LEAST_DEPTH, 2 * (page.skip + page.topK))', 'page.skip + page.topK'),
+    edit('search', 'Math.max(MIN_DEPTH, 2 * (page.skip + page.topK))', 'page.skip + page.topK'),
   ),
   mutant(
     'a fused document shows the passage of the leg that counts less',
@@ -94,7 +94,7 @@ export const MUTANTS: readonly Mutant[] = [
     edit('search', 'page.ofDocuments ? p.docId : p.chunkId', 'p.chunkId'),
   ),
   mutant('equal scores go by the other end', edit('search', 'byChunkId(a, b)', 'byChunkId(b, a)')),
-  mutant('what one leg alone has does not come', edit('search', '!known.has(p.chunkId)', 'false')),
+  mutant('what one leg alone has does not come', edit('search', '!byId.has(p.chunkId)', 'false')),
   mutant('a query without words fails in both legs', edit('search', 'words.terms.length > 0', 'true')),
   mutant('each passage of a document counts', edit(`${STORE}/passages`, "page?.per === 'document'", 'false')),
   mutant(
@@ -111,19 +111,23 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the floor is forgotten where legs are fused',
-    edit('search', 'aboveMinScore(fused(found, legs, keyOf), page)', 'fused(found, legs, keyOf)'),
+    edit(
+      'search',
+      'aboveMinScore(fuseLegs(legResults, legs, keyOf), page)',
+      'fuseLegs(legResults, legs, keyOf)',
+    ),
   ),
   mutant(
     'the floor is forgotten in one leg',
     edit(
       'retrieve',
-      'aboveMinScore(await best(store, query, from, input), from)',
-      'await best(store, query, from, input)',
+      'aboveMinScore(await searchStore(store, query, searchPage, input), searchPage)',
+      'await searchStore(store, query, searchPage, input)',
     ),
   ),
   mutant(
     'the diverse are chosen from the page alone',
-    edit('search', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
+    edit('search', 'Math.max(POOL.min, POOL.perPassage * count)', 'count'),
   ),
   mutant('diversity is likeness', edit('search', '1 - page.diversity', 'page.diversity')),
   mutant('passages without a word of the query are found', edit('leg-search', 'score > 0', 'true')),

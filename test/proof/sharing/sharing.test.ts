@@ -115,23 +115,23 @@ const FORGETFUL: Readonly<Record<string, { readonly acts: number; readonly forge
   'routes outlive the manifest and the policy': {
     acts: 3_000,
     forget: () => {
-      const { of } = RouteBook.prototype;
+      const { routesOf: of } = RouteBook.prototype;
       const books = new Map<string, TextRoutes>();
-      RouteBook.prototype.of = function (this: RouteBook, caller) {
+      RouteBook.prototype.routesOf = function (this: RouteBook, caller) {
         const key = caller.identity.chain.join();
         const known = books.get(key) ?? of.call(this, caller);
         books.set(key, known);
         return known;
       };
-      return () => (RouteBook.prototype.of = of);
+      return () => (RouteBook.prototype.routesOf = of);
     },
   },
   'no outcome is recorded': {
     acts: 400,
     forget: () => {
-      const { answered } = PermittedRequest.prototype;
-      PermittedRequest.prototype.answered = () => undefined;
-      return () => (PermittedRequest.prototype.answered = answered);
+      const { recordAnswer: answered } = PermittedRequest.prototype;
+      PermittedRequest.prototype.recordAnswer = () => undefined;
+      return () => (PermittedRequest.prototype.recordAnswer = answered);
     },
   },
 };

@@ -12,7 +12,7 @@ const TICK = 1_250;
 const ORDER = 'osl.entities.order';
 
 const shop = await startTestService({
-  settings: { subscriptions: { all: 10, ofSubject: 2, leastMs: 1_000 } },
+  settings: { subscriptions: { total: 10, perSubject: 2, minIntervalMs: 1_000 } },
 });
 const { connect } = await servePg(tap, shop);
 

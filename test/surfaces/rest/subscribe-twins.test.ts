@@ -43,7 +43,7 @@ async function world(): Promise<RestFixture> {
     ...(postgres !== null && { postgres }),
     manifest: SHOP_MANIFEST.replace(ORDERS, `${ORDERS}\n    cache: { max_age: 86400, ${rule} }`),
     policy: POLICY,
-    settings: { keysDir, subscriptions: { all: 10, ofSubject: 10, leastMs: 1_000 } },
+    settings: { keysDir, subscriptions: { total: 10, perSubject: 10, minIntervalMs: 1_000 } },
   });
   tap.teardown(async () => {
     await rest.close();

@@ -12,7 +12,7 @@ import { eventually, type RestFixture, startRest } from './fixture.js';
  * columns, or updates that change nothing.
  */
 
-const LIMITS = { all: 8, ofSubject: 3, leastMs: 1_000 };
+const LIMITS = { total: 8, perSubject: 3, minIntervalMs: 1_000 };
 const ORDERS = 'columns: [id, customer_id, region, quantity, amount, placed_at, note]';
 const TRIGGER = sql`
   create function shop.told() returns trigger language plpgsql as $$

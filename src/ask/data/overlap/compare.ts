@@ -26,10 +26,10 @@ import { settingsFor, timeCharge } from '../runtime/step.js';
 import type { AnswerToAdmit, ReadSet } from './decide.js';
 
 /** Maximum number of groups in one answer. Each group arrives in up to 16 rows, by the first digit of the hashes. */
-const MOST_GROUPS = 4_096;
+const MAX_GROUPS = 4_096;
 const PARTS = 16;
 /** Maximum size in bytes of the hashes read for one answer. */
-const MOST_BYTES = 268_435_456;
+const MAX_BYTES = 268_435_456;
 
 /**
  * If a grant requires it, compares the rows behind an answer with those behind earlier answers and adds the answer to
@@ -50,15 +50,19 @@ export async function isComparedWithEarlier(
   const populations = await populationsFor(parts, caller, question);
   const digest = questionDigest(parts, caller, plan, delivery, secret);
   for (const table of new Set(populations.map((p) => p.table))) {
-    const own = populations.filter((p) => p.table === table);
-    const keys = historyKeys(table, own, caller, secret);
-    if (digest !== null && (await unlessUnknown(parts, wasAnswered(parts, caller, [...keys.keys()], digest))))
+    const tablePopulations = populations.filter((p) => p.table === table);
+    const keys = historyKeys(table, tablePopulations, caller, secret);
+    if (
+      digest !== null &&
+      (await refuseOnStoreError(parts, wasAnswered(parts, caller, [...keys.keys()], digest)))
+    )
       continue;
     const memory = new MemoryShare(parts.memory, caller.identity.subject);
     try {
       const sets: ReadSet[] = [];
-      for (const one of own) sets.push(...(await setsOf(one, parts, caller, delivery, memory, secret)));
-      const minimum = Math.max(...own.map((p) => p.minimum));
+      for (const population of tablePopulations)
+        sets.push(...(await setsOf(population, parts, caller, delivery, memory, secret)));
+      const minimum = Math.max(...tablePopulations.map((p) => p.minimum));
       await admit(parts, caller, keys, { digest, sets, minimum });
     } finally {
       memory.release();
@@ -102,19 +106,22 @@ function questionDigest(
   const { sql, slots } = emit(plan);
   const values = slotValues(slots, new Map(), { parts, caller, parameters });
   if (!isRepeatable(plan) || !hasNoRelativeTimes({ plan, values })) return null;
-  const written = values.map(({ format, bytes }) => [format, bytes && Buffer.from(bytes).toString('base64')]);
-  return keyed(secret, [
+  const encodedValues = values.map(({ format, bytes }) => [
+    format,
+    bytes && Buffer.from(bytes).toString('base64'),
+  ]);
+  return keyedHash(secret, [
     plan.accessSignature,
     plan.catalogVersion,
     sql,
     plan.clientOids,
     values.length,
-    written,
+    encodedValues,
     settings,
   ]);
 }
 
-function keyed(secret: string, value: unknown): string {
+function keyedHash(secret: string, value: unknown): string {
   return createHmac('sha256', secret).update(JSON.stringify(value)).digest('base64url');
 }
 
@@ -129,7 +136,7 @@ function historyKeys(
   for (const rule of populations.flatMap((p) => p.rules)) {
     const scopes = rule.with === null ? chain.map((name) => ['subject', name]) : [['group', rule.with]];
     for (const scope of scopes) {
-      const key = keyed(secret, [table, ...scope]);
+      const key = keyedHash(secret, [table, ...scope]);
       keys.set(key, Math.max(rule.days, keys.get(key) ?? 0));
     }
   }
@@ -146,35 +153,41 @@ async function setsOf(
   secret: string,
 ): Promise<readonly ReadSet[]> {
   const engine = engineOf(parts, plan);
-  const given = new Map([[MEMBER_KEY, secret]]);
-  const values = slotValues(emit(plan).slots, given, { parts, caller, parameters });
+  const args = new Map([[MEMBER_KEY, secret]]);
+  const values = slotValues(emit(plan).slots, args, { parts, caller, parameters });
   const groups = new Map<string, string[][]>();
   const write = (messages: Uint8Array): void => {
     memory.require(messages.length);
     for (const row of eachDataRow(messages)) {
       const [group, ...texts] = textValuesOf(row);
-      const own = groups.get(group ?? '') ?? sets.map(() => []);
-      groups.set(group ?? '', own);
-      for (const [i, text] of texts.entries()) own[i]?.push(text ?? '');
+      const setHashes = groups.get(group ?? '') ?? sets.map(() => []);
+      groups.set(group ?? '', setHashes);
+      for (const [i, text] of texts.entries()) setHashes[i]?.push(text ?? '');
     }
   };
   const options = {
     subject: caller.identity.subject,
     resultFormats: [],
-    maxRows: PARTS * MOST_GROUPS,
-    maxBytes: MOST_BYTES,
+    maxRows: PARTS * MAX_GROUPS,
+    maxBytes: MAX_BYTES,
     timeoutMs: parts.caps.timeoutMs,
     signal,
     settings: settingsFor(parts, caller, plan, settings),
-    snapshot: snapshots?.of(engine, caller) ?? null,
+    snapshot: snapshots?.snapshotOn(engine, caller) ?? null,
     ...timeCharge(parts, caller),
     ...new StandbyUse(null, false).statement(),
   };
   const { truncated } = await engine.execute(plan, values, options, { write });
   if (truncated)
-    throw queryError('overlapShape', { what: `more than ${MOST_GROUPS} groups, or too many rows` });
-  return [...groups.values()].flatMap((own) =>
-    own.map((hashes, i) => ({ hashes, digits: MEMBER_DIGITS, hasUnit, minimum, figures: sets[i] ?? [] })),
+    throw queryError('overlapShape', { what: `more than ${MAX_GROUPS} groups, or too many rows` });
+  return [...groups.values()].flatMap((groupSets) =>
+    groupSets.map((hashes, i) => ({
+      hashes,
+      digits: MEMBER_DIGITS,
+      hasUnit,
+      minimum,
+      figures: sets[i] ?? [],
+    })),
   );
 }
 
@@ -185,7 +198,7 @@ async function admit(
   answer: Pick<AnswerToAdmit, 'digest' | 'sets' | 'minimum'>,
 ): Promise<void> {
   const { overlaps } = parts;
-  const { verdict, endsAt } = await unlessUnknown(
+  const { verdict, endsAt } = await refuseOnStoreError(
     parts,
     overlaps.update([...keys.keys()], (stored) =>
       overlaps.thread.decide({ ...answer, keys: [...keys], stored }, identity.subject),
@@ -200,7 +213,7 @@ async function admit(
 }
 
 /** Refuses the answer if its history cannot be read or stored. @throws QueryError E0537 */
-async function unlessUnknown<T>({ log }: AnswerParts, work: Promise<T>): Promise<T> {
+async function refuseOnStoreError<T>({ log }: AnswerParts, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

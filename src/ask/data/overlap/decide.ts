@@ -70,8 +70,8 @@ export function decide({
   minimum,
 }: AnswerToAdmit): OverlapUpdate<OverlapDecision> {
   const shown = sets.flatMap((set) => {
-    const answered = answeredSet(set);
-    return unitsIn(answered) < set.minimum ? [] : [answered];
+    const answer = answeredSet(set);
+    return unitsIn(answer) < set.minimum ? [] : [answer];
   });
   const changed: ChangedHistory[] = [];
   let endsAt = 0;
@@ -81,11 +81,11 @@ export function decide({
     endsAt = history.endsAt;
     const verdict = history.admit(digest, shown, minimum);
     if (verdict === 'refused') {
-      const before = historyOf(bytes, days);
-      before.refuse();
+      const unchanged = historyOf(bytes, days);
+      unchanged.refuse();
       return {
         result: { verdict, endsAt },
-        changed: [{ key, bytes: before.encode(), endsAt: before.endsAt }],
+        changed: [{ key, bytes: unchanged.encode(), endsAt: unchanged.endsAt }],
       };
     }
     if (verdict === 'spent') return { result: { verdict, endsAt }, changed: [] };
@@ -112,17 +112,19 @@ function unitsIn({ members, units }: AnsweredSet): number {
 }
 
 function historyOf(bytes: Uint8Array | null, days: number): OverlapHistory {
-  const known = bytes === null ? null : OverlapHistory.decode(Buffer.from(bytes));
-  return known !== null && known.endsAt > Date.now() ? known : new OverlapHistory(Date.now() + days * DAY_MS);
+  const decoded = bytes === null ? null : OverlapHistory.decode(Buffer.from(bytes));
+  return decoded !== null && decoded.endsAt > Date.now()
+    ? decoded
+    : new OverlapHistory(Date.now() + days * DAY_MS);
 }
 
 /** Limits of one history. A question that exceeds one of them is refused until the history expires. */
-const MOST_MEMBERS = 2_097_152;
-const MOST_SETS = 1_024;
-const MOST_CLASSES = 8_192;
-const MOST_QUESTIONS = 4_096;
+const MAX_MEMBERS = 2_097_152;
+const MAX_SETS = 1_024;
+const MAX_CLASSES = 8_192;
+const MAX_QUESTIONS = 4_096;
 /** Kept small, since each refusal reveals that a small difference exists. */
-const MOST_REFUSALS = 32;
+const MAX_REFUSALS = 32;
 
 /** The rows from which some figures of an answer are computed. */
 interface AnsweredSet {
@@ -149,8 +151,9 @@ interface HistoryHeader {
 }
 
 /**
- * The answers that one subject, or one group of subjects, was given about the rows of one table. Rows that are in the
- * same sets form a class, so that the size of a history depends on the number of rows, not on the number of answers.
+ * The answers that one subject, or one group of subjects, has received about the rows of one table. Rows that are in
+ * the same sets form a class, so that the size of a history depends on the number of rows, not on the number of
+ * answers.
  */
 class OverlapHistory {
   readonly endsAt: number;
@@ -225,14 +228,14 @@ class OverlapHistory {
    */
   admit(question: string | null, sets: readonly AnsweredSet[], minimum: number): AdmissionVerdict {
     if (question !== null && this.hasAnswered(question)) return 'repeated';
-    if (this.#refusals >= MOST_REFUSALS || this.#questions.size >= MOST_QUESTIONS) return 'spent';
+    if (this.#refusals >= MAX_REFUSALS || this.#questions.size >= MAX_QUESTIONS) return 'spent';
     this.#addMembers(sets);
-    if (this.#members.length > MOST_MEMBERS) return 'spent';
+    if (this.#members.length > MAX_MEMBERS) return 'spent';
     const changed = new Set<number>();
     const sizes = this.#sizes();
     for (const set of sets) {
       this.#addSet(set, sizes, changed);
-      if (this.#sets.length > MOST_SETS || this.#classes.length > MOST_CLASSES) return 'spent';
+      if (this.#sets.length > MAX_SETS || this.#classes.length > MAX_CLASSES) return 'spent';
     }
     const isolated = isolates(this.#memberClasses(minimum), this.#sets, changed, minimum);
     if (isolated === 'unknown') return 'spent';
@@ -241,7 +244,7 @@ class OverlapHistory {
     return 'admitted';
   }
 
-  /** Counts a refusal toward `MOST_REFUSALS`. */
+  /** Counts a refusal toward `MAX_REFUSALS`. */
   refuse(): void {
     this.#refusals += 1;
   }
@@ -250,36 +253,36 @@ class OverlapHistory {
   #addMembers(sets: readonly AnsweredSet[]): void {
     const before = this.#members;
     const missing: Float64Array[] = [];
-    for (const { members: own } of sets) {
-      const found = placesIn(before, own);
-      missing.push(own.filter((value, i) => before[found[i] ?? 0] !== value));
+    for (const { members } of sets) {
+      const positions = positionsIn(before, members);
+      missing.push(members.filter((value, i) => before[positions[i] ?? 0] !== value));
     }
     if (missing.some((part) => part.length > 0)) this.#insert(missing);
-    for (const { members: own, units: ofOwn } of sets) {
-      if (ofOwn === null) continue;
+    for (const { members, units: memberUnits } of sets) {
+      if (memberUnits === null) continue;
       const units = this.#units ?? this.#members.slice();
-      const places = placesIn(this.#members, own);
-      for (let i = 0; i < places.length; i++) units[places[i] ?? 0] = ofOwn[i] ?? 0;
+      const positions = positionsIn(this.#members, members);
+      for (let i = 0; i < positions.length; i++) units[positions[i] ?? 0] = memberUnits[i] ?? 0;
       this.#units = units;
     }
   }
 
-  #insert(more: readonly Float64Array[]): void {
+  #insert(added: readonly Float64Array[]): void {
     const before = this.#members;
-    const all = new Float64Array(more.reduce((n, part) => n + part.length, before.length));
+    const all = new Float64Array(added.reduce((n, part) => n + part.length, before.length));
     let end = 0;
-    for (const part of [before, ...more]) {
+    for (const part of [before, ...added]) {
       all.set(part, end);
       end += part.length;
     }
     const members = distinctSorted(all);
-    const places = placesIn(members, before);
+    const positions = positionsIn(members, before);
     const classOf = new Uint32Array(members.length);
     const units = this.#units === null ? null : members.slice();
-    for (let i = 0; i < places.length; i++) {
-      const place = places[i] ?? 0;
-      classOf[place] = this.#classOf[i] ?? 0;
-      if (units !== null) units[place] = this.#units?.[i] ?? 0;
+    for (let i = 0; i < positions.length; i++) {
+      const position = positions[i] ?? 0;
+      classOf[position] = this.#classOf[i] ?? 0;
+      if (units !== null) units[position] = this.#units?.[i] ?? 0;
     }
     this.#members = members;
     this.#classOf = classOf;
@@ -288,25 +291,25 @@ class OverlapHistory {
 
   /** Adds a set, splitting classes of which it contains only a part. A set that is already known only gains figures. */
   #addSet({ members, figures }: AnsweredSet, sizes: number[], changed: Set<number>): void {
-    const places = placesIn(this.#members, members);
-    const taken = new Map<number, number>();
-    for (const place of places) {
-      const from = this.#classOf[place] ?? 0;
-      taken.set(from, (taken.get(from) ?? 0) + 1);
+    const positions = positionsIn(this.#members, members);
+    const countByClass = new Map<number, number>();
+    for (const position of positions) {
+      const from = this.#classOf[position] ?? 0;
+      countByClass.set(from, (countByClass.get(from) ?? 0) + 1);
     }
-    const isWhole = [...taken].every(([from, count]) => from !== 0 && count === sizes[from]);
-    const known = isWhole ? this.#setOf(new Set(taken.keys())) : null;
-    if (known !== null) {
-      const before = this.#sets[known] ?? [];
-      const more = figures.filter((f) => !before.includes(f));
-      if (more.length > 0) changed.add(known);
-      this.#sets[known] = [...before, ...more];
+    const isWhole = [...countByClass].every(([from, count]) => from !== 0 && count === sizes[from]);
+    const existing = isWhole ? this.#setOf(new Set(countByClass.keys())) : null;
+    if (existing !== null) {
+      const existingFigures = this.#sets[existing] ?? [];
+      const more = figures.filter((f) => !existingFigures.includes(f));
+      if (more.length > 0) changed.add(existing);
+      this.#sets[existing] = [...existingFigures, ...more];
       return;
     }
     const index = this.#sets.push(figures) - 1;
     changed.add(index);
     const moved = new Map<number, number>();
-    for (const [from, count] of taken) {
+    for (const [from, count] of countByClass) {
       const sets = [...(this.#classes[from] ?? []), index];
       if (from !== 0 && count === sizes[from]) {
         this.#classes[from] = sets;
@@ -316,15 +319,15 @@ class OverlapHistory {
       sizes[from] = (sizes[from] ?? 0) - count;
       sizes.push(count);
     }
-    for (const place of places) {
-      const from = this.#classOf[place] ?? 0;
-      this.#classOf[place] = moved.get(from) ?? from;
+    for (const position of positions) {
+      const from = this.#classOf[position] ?? 0;
+      this.#classOf[position] = moved.get(from) ?? from;
     }
   }
 
   #sizes(): number[] {
     const sizes = this.#classes.map(() => 0);
-    for (const one of this.#classOf) sizes[one] = (sizes[one] ?? 0) + 1;
+    for (const classIndex of this.#classOf) sizes[classIndex] = (sizes[classIndex] ?? 0) + 1;
     return sizes;
   }
 
@@ -341,13 +344,13 @@ class OverlapHistory {
   /** Returns all classes except class 0. `units` is null for a class with at least `minimum` units. */
   #memberClasses(minimum: number): readonly MemberClass[] {
     const units: (Set<number> | null)[] = this.#classes.map(() => new Set<number>());
-    const own = this.#units ?? this.#members;
-    for (let place = 0; place < own.length; place++) {
-      const one = this.#classOf[place] ?? 0;
-      const few = units[one];
-      if (few == null) continue;
-      few.add(own[place] ?? 0);
-      if (few.size >= minimum) units[one] = null;
+    const unitHashes = this.#units ?? this.#members;
+    for (let position = 0; position < unitHashes.length; position++) {
+      const classIndex = this.#classOf[position] ?? 0;
+      const classUnits = units[classIndex];
+      if (classUnits == null) continue;
+      classUnits.add(unitHashes[position] ?? 0);
+      if (classUnits.size >= minimum) units[classIndex] = null;
     }
     return this.#classes.map((sets, i) => ({ sets, units: units[i] ?? null })).slice(1);
   }
@@ -369,8 +372,8 @@ function distinctSorted(values: Float64Array): Float64Array {
 }
 
 /** Returns the index in `sorted` of each of the ascending `values`, or the index to insert it at if it is missing. */
-function placesIn(sorted: Float64Array, values: Float64Array): Uint32Array {
-  const places = new Uint32Array(values.length);
+function positionsIn(sorted: Float64Array, values: Float64Array): Uint32Array {
+  const positions = new Uint32Array(values.length);
   let from = 0;
   for (let i = 0; i < values.length; i++) {
     const value = values[i] ?? 0;
@@ -383,8 +386,8 @@ function placesIn(sorted: Float64Array, values: Float64Array): Uint32Array {
       if ((sorted[middle] ?? 0) < value) low = middle + 1;
       else high = middle;
     }
-    places[i] = low;
+    positions[i] = low;
     from = low;
   }
-  return places;
+  return positions;
 }

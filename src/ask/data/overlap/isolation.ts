@@ -5,8 +5,11 @@ export interface MemberClass {
   readonly units: ReadonlySet<number> | null;
 }
 
-/** Limit of operations, about a second. Beyond it, an answer is refused, since it might isolate an individual. */
-const MOST_WORK = 300_000_000;
+/**
+ * Maximum number of operations, about a second of work. Beyond it, an answer is refused, since it might isolate an
+ * individual.
+ */
+const MAX_WORK = 300_000_000;
 /** A prime whose square a `number` holds exactly; larger than any determinant of a small 0/1 matrix. */
 const PRIME = 67_108_859;
 
@@ -29,22 +32,22 @@ export function isolates(
   for (const space of spacesOf(sets)) {
     if (![...changed].some((set) => space.has(set))) continue;
     const columns = columnsIn(space, classes, minimum);
-    const found = spaceIsolates(columns, [...space], changed, minimum, work);
-    if (found !== false) return found;
+    const result = spaceIsolates(columns, [...space], changed, minimum, work);
+    if (result !== false) return result;
   }
   return false;
 }
 
-/** Counts operations and compares them with `MOST_WORK`. */
+/** Counts operations and compares them with `MAX_WORK`. */
 class WorkBudget {
-  #done = 0;
+  #operations = 0;
 
-  get isTooMuch(): boolean {
-    return this.#done > MOST_WORK;
+  get isExceeded(): boolean {
+    return this.#operations > MAX_WORK;
   }
 
   add(operations: number): void {
-    this.#done += operations;
+    this.#operations += operations;
   }
 }
 
@@ -74,20 +77,21 @@ function columnsIn(
   classes: readonly MemberClass[],
   minimum: number,
 ): readonly MemberClass[] {
-  const merged = new Map<string, MemberClass>();
-  for (const one of classes) {
-    const sets = one.sets.filter((s) => space.has(s));
+  const byKey = new Map<string, MemberClass>();
+  for (const memberClass of classes) {
+    const sets = memberClass.sets.filter((s) => space.has(s));
     if (sets.length === 0) continue;
     const key = sets.join();
-    const before = merged.get(key);
-    const units = before === undefined ? one.units : united(before.units, one.units, minimum);
-    merged.set(key, { sets, units });
+    const existing = byKey.get(key);
+    const units =
+      existing === undefined ? memberClass.units : unite(existing.units, memberClass.units, minimum);
+    byKey.set(key, { sets, units });
   }
-  return [...merged.values()];
+  return [...byKey.values()];
 }
 
 /** Returns the union of two sets of units; null if it has at least `minimum` units. */
-function united(
+function unite(
   a: ReadonlySet<number> | null,
   b: ReadonlySet<number> | null,
   minimum: number,
@@ -105,17 +109,17 @@ function spaceIsolates(
   work: WorkBudget,
 ): boolean | 'unknown' {
   const small = columns.filter((c) => c.units !== null);
-  const isFew = (some: readonly MemberClass[]): boolean =>
-    some.length > 0 &&
-    some.reduce<ReadonlySet<number> | null>((u, c) => united(u, c.units, minimum), new Set()) !== null;
+  const isFew = (group: readonly MemberClass[]): boolean =>
+    group.length > 0 &&
+    group.reduce<ReadonlySet<number> | null>((u, c) => unite(u, c.units, minimum), new Set()) !== null;
   if (small.length === 0) return false;
   const large = columns.filter((c) => c.units === null);
-  if (twoDiffer(large, small, sets, changed, isFew, work)) return true;
-  const left = restOf(matrixOf(sets, [...large, ...small]), large.length, work);
-  if (left === null) return 'unknown';
+  if (differInTooFew(large, small, sets, changed, isFew, work)) return true;
+  const remainder = eliminateColumns(matrixOf(sets, [...large, ...small]), large.length, work);
+  if (remainder === null) return 'unknown';
   // Eliminating the columns in another order yields other combinations.
   for (const order of [small, [...small].reverse()]) {
-    const rows = order === small ? left : left.map((row) => row.slice().reverse());
+    const rows = order === small ? remainder : remainder.map((row) => row.slice().reverse());
     const reduced = reducedRows(rows, order.length, work);
     if (reduced === null) return 'unknown';
     if (reduced.some(({ row }) => isFew(order.filter((_, i) => row[i] !== 0)))) return true;
@@ -125,23 +129,23 @@ function spaceIsolates(
 }
 
 /** True if two sets, at least one changed, have the same large classes and differ in too few units for a figure. */
-function twoDiffer(
+function differInTooFew(
   large: readonly MemberClass[],
   small: readonly MemberClass[],
   sets: readonly number[],
   changed: ReadonlySet<number>,
-  isFew: (some: readonly MemberClass[]) => boolean,
+  isFew: (group: readonly MemberClass[]) => boolean,
   work: WorkBudget,
 ): boolean {
-  const within = (columns: readonly MemberClass[], set: number): readonly MemberClass[] =>
+  const classesIn = (columns: readonly MemberClass[], set: number): readonly MemberClass[] =>
     columns.filter((c) => c.sets.includes(set));
-  const places = new Map(large.map((c, i) => [c, i]));
+  const positions = new Map(large.map((c, i) => [c, i]));
   const parts = sets.map((set) => ({
     set,
-    key: within(large, set)
-      .map((c) => places.get(c))
+    key: classesIn(large, set)
+      .map((c) => positions.get(c))
       .join(),
-    small: new Set(within(small, set)),
+    small: new Set(classesIn(small, set)),
   }));
   for (const a of parts.filter((p) => changed.has(p.set)))
     for (const b of parts) {
@@ -167,7 +171,7 @@ function matrixOf(sets: readonly number[], columns: readonly MemberClass[]): Pri
 }
 
 /** Returns rows spanning the combinations with `count` leading zeros, without the zeros; null if it takes too long. */
-function restOf(rows: PrimeRow[], count: number, work: WorkBudget): PrimeRow[] | null {
+function eliminateColumns(rows: PrimeRow[], count: number, work: WorkBudget): PrimeRow[] | null {
   let rest = rows;
   for (let column = 0; column < count; column++) {
     const pivot = rest.find((row) => row[column] !== 0);
@@ -178,7 +182,7 @@ function restOf(rows: PrimeRow[], count: number, work: WorkBudget): PrimeRow[] |
       subtract(row, pivot, column);
       work.add(row.length - column);
     }
-    if (work.isTooMuch) return null;
+    if (work.isExceeded) return null;
   }
   return rest.map((row) => row.slice(count));
 }
@@ -202,7 +206,7 @@ function reducedRows(rows: readonly PrimeRow[], width: number, work: WorkBudget)
       subtract(row, pivot, column);
       work.add(width);
     }
-    if (work.isTooMuch) return null;
+    if (work.isExceeded) return null;
     reduced.push({ row: pivot, pivot: column });
   }
   return reduced;
@@ -210,7 +214,7 @@ function reducedRows(rows: readonly PrimeRow[], width: number, work: WorkBudget)
 
 /** Returns the pivots of each pair of rows that are proportional elsewhere, so that all other columns cancel out. */
 function pairsOf(reduced: readonly ReducedRow[]): readonly (readonly [number, number])[] {
-  const alike = new Map<string, number[]>();
+  const byPattern = new Map<string, number[]>();
   for (const { row, pivot } of reduced) {
     const other = row.slice();
     other[pivot] = 0;
@@ -218,9 +222,9 @@ function pairsOf(reduced: readonly ReducedRow[]): readonly (readonly [number, nu
     if (first === undefined) continue;
     scale(other, inverse(first));
     const key = other.join();
-    alike.set(key, [...(alike.get(key) ?? []), pivot]);
+    byPattern.set(key, [...(byPattern.get(key) ?? []), pivot]);
   }
-  return [...alike.values()].flatMap((pivots) =>
+  return [...byPattern.values()].flatMap((pivots) =>
     pivots.flatMap((a, i) => pivots.slice(i + 1).map((b) => [a, b] as const)),
   );
 }

@@ -21,7 +21,7 @@ const MAX_MEMORY_MB = 1_024;
  * than a second, which must not delay the requests of other callers.
  */
 export class OverlapThread {
-  readonly #turns = new FairSlots();
+  readonly #slots = new FairSlots();
   readonly #thread = new IdleThread(new URL('./overlap-worker.js', import.meta.url), MAX_MEMORY_MB);
 
   /** Returns true if all histories in `stored` contain the question. */
@@ -33,10 +33,10 @@ export class OverlapThread {
 
   /** Runs `decide` in the thread. @throws Error if the thread fails, or too many jobs of the caller wait */
   async decide(answer: AnswerToAdmit, caller: string): Promise<OverlapUpdate<OverlapDecision>> {
-    const decided = await this.#run({ kind: 'decide', answer }, caller);
-    if (decided.kind !== 'decided') throw new Error('the thread that compares answers did not decide');
-    const { result, changed } = decided.value;
-    return { result, changed: changed.map((one) => ({ ...one, bytes: Buffer.from(one.bytes) })) };
+    const reply = await this.#run({ kind: 'decide', answer }, caller);
+    if (reply.kind !== 'decided') throw new Error('the thread that compares answers did not decide');
+    const { result, changed } = reply.value;
+    return { result, changed: changed.map((history) => ({ ...history, bytes: Buffer.from(history.bytes) })) };
   }
 
   close(): Promise<void> {
@@ -44,8 +44,8 @@ export class OverlapThread {
   }
 
   async #run(job: OverlapJob, caller: string): Promise<Exclude<FromOverlapThread, { kind: 'failed' }>> {
-    if (this.#turns.isFull(caller)) throw new Error('too many answers wait to be compared');
-    return this.#turns.take(caller, () => this.#thread.use((worker) => answerFrom(worker, job)));
+    if (this.#slots.isFull(caller)) throw new Error('too many answers wait to be compared');
+    return this.#slots.take(caller, () => this.#thread.use((worker) => answerFrom(worker, job)));
   }
 }
 
@@ -57,7 +57,7 @@ function answerFrom(worker: Worker, job: OverlapJob) {
       if (message.kind === 'failed') throw new Error(message.reason);
       return { value: message };
     },
-    (why, detail) => new Error(`answers were not compared (${why}): ${detail}`),
+    (cause, detail) => new Error(`answers were not compared (${cause}): ${detail}`),
   );
   worker.postMessage(job);
   return answer;

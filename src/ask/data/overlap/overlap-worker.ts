@@ -10,13 +10,13 @@ const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 yieldToOthers();
 
-const say = (message: FromOverlapThread): void => port.postMessage(message);
+const send = (message: FromOverlapThread): void => port.postMessage(message);
 
 port.on('message', (job: OverlapJob) => {
   try {
-    if (job.kind === 'repeated') say({ kind: 'repeated', value: haveAnswered(job.stored, job.digest) });
-    else say({ kind: 'decided', value: decide(job.answer) });
+    if (job.kind === 'repeated') send({ kind: 'repeated', value: haveAnswered(job.stored, job.digest) });
+    else send({ kind: 'decided', value: decide(job.answer) });
   } catch (error) {
-    say({ kind: 'failed', reason: messageOf(error) });
+    send({ kind: 'failed', reason: messageOf(error) });
   }
 });

@@ -23,7 +23,7 @@ export function textValue(expr: Expr, input: StepInput): string | null {
   const slot = input.plan.slots[expr.slot];
   if (slot === undefined) return null;
   const declared = slot.kind === 'client' ? slot.declared : null;
-  if (slot.kind === 'client' && declared !== null && !READ_AS_THEY_ARE.has(declared.oid)) {
+  if (slot.kind === 'client' && declared !== null && !SAME_TEXT_FORMAT.has(declared.oid)) {
     throw queryError('declaredType', { index: slot.index + 1, type: declared.sql, cast: null });
   }
   const [value] = slotValues([slot], new Map(), input);
@@ -33,7 +33,7 @@ export function textValue(expr: Expr, input: StepInput): string | null {
 }
 
 /** `name`, `oid`, `varchar` and their arrays: their text format is that of the compiler's types for them. */
-const READ_AS_THEY_ARE: ReadonlySet<number> = new Set([19, 26, 1003, 1015, 1028, 1043]);
+const SAME_TEXT_FORMAT: ReadonlySet<number> = new Set([19, 26, 1003, 1015, 1028, 1043]);
 
 /** Parses a decimal integer; NaN for anything else, such as `0x10`, `1e1` or empty text. */
 export function wholeNumber(text: string | null): number {
@@ -57,14 +57,14 @@ export function constantValue(expr: Expr, input: StepInput): unknown {
 /** Converts a value from Postgres' text format to JSON from which `jsonb_to_recordset` restores it. */
 export function jsonValue(text: string | null, type: TypeName): unknown {
   if (text === null) return null;
-  if (type === 'jsonb') return parsedJson(text);
+  if (type === 'jsonb') return parseJson(text);
   if (type === 'bool') return text === 't' || text === 'true';
   // NaN and infinities do not exist in JSON, so they stay text, which `jsonb_to_recordset` parses.
   const number = type === 'int2' || type === 'int4' || type === 'float4' || type === 'float8';
   return number && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-function parsedJson(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -107,7 +107,7 @@ export function textOfBinary(bytes: Uint8Array, type: TypeName, oid = oidOf(type
 const OID = 26;
 
 function scalarOfBinary(b: Buffer, type: ScalarType, oid: number): string {
-  if (oid === OID) return String(sized(b, 4, type).readUInt32BE(0));
+  if (oid === OID) return String(requireSize(b, 4, type).readUInt32BE(0));
   switch (type) {
     case 'text':
     case 'bpchar':
@@ -115,19 +115,19 @@ function scalarOfBinary(b: Buffer, type: ScalarType, oid: number): string {
       if (!isUtf8(b) || b.includes(0)) throw invalid(type);
       return b.toString('utf8');
     case 'bool':
-      return sized(b, 1, type).readUInt8(0) === 0 ? 'f' : 't';
+      return requireSize(b, 1, type).readUInt8(0) === 0 ? 'f' : 't';
     case 'int2':
-      return String(sized(b, 2, type).readInt16BE(0));
+      return String(requireSize(b, 2, type).readInt16BE(0));
     case 'int4':
-      return String(sized(b, 4, type).readInt32BE(0));
+      return String(requireSize(b, 4, type).readInt32BE(0));
     case 'int8':
-      return String(sized(b, 8, type).readBigInt64BE(0));
+      return String(requireSize(b, 8, type).readBigInt64BE(0));
     case 'float4':
-      return floatText(sized(b, 4, type).readFloatBE(0));
+      return floatText(requireSize(b, 4, type).readFloatBE(0));
     case 'float8':
-      return floatText(sized(b, 8, type).readDoubleBE(0));
+      return floatText(requireSize(b, 8, type).readDoubleBE(0));
     case 'uuid':
-      return sized(b, 16, type)
+      return requireSize(b, 16, type)
         .toString('hex')
         .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
     case 'bytea':
@@ -153,7 +153,7 @@ function arrayOfBinary(b: Buffer, element: ScalarType, elementOid: number | null
   if (dimensions !== 1 || b.length < 20) throw invalid(type);
   const items: (string | null)[] = [];
   let at = 20;
-  for (let left = b.readInt32BE(12); left > 0; left--) {
+  for (let remaining = b.readInt32BE(12); remaining > 0; remaining--) {
     if (b.length < at + 4) throw invalid(type);
     const length = b.readInt32BE(at);
     at += 4;
@@ -165,7 +165,7 @@ function arrayOfBinary(b: Buffer, element: ScalarType, elementOid: number | null
   return arrayText(items);
 }
 
-function sized(b: Buffer, size: number, type: TypeName): Buffer {
+function requireSize(b: Buffer, size: number, type: TypeName): Buffer {
   if (b.length !== size) throw invalid(type);
   return b;
 }

@@ -24,12 +24,12 @@ interface DerivedCandidate {
  * caller may see all chunks that support it. The highest score wins, then the lowest document id. Hidden documents
  * have no influence.
  */
-export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
+export function chooseAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
   const chosen = new Map<string, Map<string, DerivedValue>>();
   for (const [key, candidates] of candidatesByKey(rows, keyColumn)) {
-    const whole = candidates.filter((c) => c.support.size === c.needed).sort(surestFirst);
+    const complete = candidates.filter((c) => c.support.size === c.needed).sort(byScore);
     const attributes = new Map<string, DerivedValue>();
-    for (const { attribute, value, support } of whole)
+    for (const { attribute, value, support } of complete)
       if (!attributes.has(attribute)) attributes.set(attribute, { value, support });
     chosen.set(key, attributes);
   }
@@ -44,10 +44,10 @@ function candidatesByKey(
   for (const row of rows) {
     const text = (name: StoredName): string => row.get(stored(name)) ?? '';
     const key = row.get(keyColumn) ?? '';
-    const ofKey = byKey.get(key) ?? new Map<string, DerivedCandidate>();
-    byKey.set(key, ofKey);
+    const keyCandidates = byKey.get(key) ?? new Map<string, DerivedCandidate>();
+    byKey.set(key, keyCandidates);
     const name = JSON.stringify([text('attribute'), text('doc_id')]);
-    const candidate = ofKey.get(name) ?? {
+    const candidate = keyCandidates.get(name) ?? {
       attribute: text('attribute'),
       document: text('doc_id'),
       score: Number(text('score')),
@@ -55,12 +55,12 @@ function candidatesByKey(
       needed: Number(text('support')),
       support: new Set(),
     };
-    ofKey.set(name, candidate);
+    keyCandidates.set(name, candidate);
     candidate.support.add(text('chunk_id'));
   }
   return new Map([...byKey].map(([key, candidates]) => [key, [...candidates.values()]]));
 }
 
-function surestFirst(a: DerivedCandidate, b: DerivedCandidate): number {
+function byScore(a: DerivedCandidate, b: DerivedCandidate): number {
   return b.score - a.score || (a.document < b.document ? -1 : a.document > b.document ? 1 : 0);
 }

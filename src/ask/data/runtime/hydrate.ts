@@ -2,7 +2,7 @@ import { EVIDENCE, type GovernedRuntime, type GovernedStore, queryError } from '
 import type { Clip, RuntimeInput, RuntimeRows } from '../parts.js';
 import { unlessStopped } from '../question.js';
 import { jsonValue } from './constants.js';
-import { type ByKey, chosenAttributes } from './derived-attributes.js';
+import { type ByKey, chooseAttributes } from './derived-attributes.js';
 import { citeOf, passageOf, typeNamed } from './passage.js';
 import { step } from './step.js';
 
@@ -38,10 +38,10 @@ export async function hydrate(
       for (const [name, { value }] of values) rowOf(key)[name] = value;
     }
     if (!wantsPassages) continue;
-    const found = await passages(store, attributes, input);
-    truncated ||= found.truncated;
-    isRedacted ||= found.isRedacted;
-    for (const [key, list] of found.byKey) evidence.set(key, [...(evidence.get(key) ?? []), ...list]);
+    const result = await passages(store, attributes, input);
+    truncated ||= result.truncated;
+    isRedacted ||= result.isRedacted;
+    for (const [key, list] of result.byKey) evidence.set(key, [...(evidence.get(key) ?? []), ...list]);
   }
   for (const [key, list] of evidence) rowOf(key)[EVIDENCE] = list;
   return {
@@ -60,32 +60,32 @@ function evidenceClip({ parts }: RuntimeInput): Clip {
 
 async function derivedAttributes({ derived, facet }: GovernedStore, input: RuntimeInput): Promise<ByKey> {
   if (derived === null) return new Map();
-  const given = new Map([['limit', `${DERIVED_ROWS + 1}`]]);
-  const { rows } = await step(derived, given, input, DERIVED_ROWS + 1);
+  const args = new Map([['limit', `${DERIVED_ROWS + 1}`]]);
+  const { rows } = await step(derived, args, input, DERIVED_ROWS + 1);
   if (rows.length > DERIVED_ROWS) {
     throw queryError('tooLarge', { what: 'what the derived attributes rest on', limit: DERIVED_ROWS });
   }
-  return chosenAttributes(rows, facet.entityKey);
+  return chooseAttributes(rows, facet.entityKey);
 }
 
 async function passages(store: GovernedStore, attributes: ByKey, input: RuntimeInput) {
-  const most = input.parts.caps.evidence;
-  const given = new Map([['limit', `${most + 1}`]]);
-  const { rows } = await step(store.passages, given, input, most + 1);
+  const limit = input.parts.caps.evidence;
+  const args = new Map([['limit', `${limit + 1}`]]);
+  const { rows } = await step(store.passages, args, input, limit + 1);
   const byKey = new Map<string, unknown[]>();
   let isRedacted = false;
-  for (const row of rows.slice(0, most)) {
+  for (const row of rows.slice(0, limit)) {
     const passage = passageOf(row, store);
     const key = row.get(store.facet.entityKey) ?? '';
-    const rests = [...(attributes.get(key) ?? [])].filter(([, a]) => a.support.has(passage.chunkId));
+    const supported = [...(attributes.get(key) ?? [])].filter(([, a]) => a.support.has(passage.chunkId));
     const entry = {
       text: passage.text,
       cite: citeOf(passage, store),
       redacted: passage.isTextRedacted,
-      supports: rests.map(([name]) => name),
+      supports: supported.map(([name]) => name),
     };
     byKey.set(key, [...(byKey.get(key) ?? []), entry]);
     isRedacted ||= passage.isTextRedacted;
   }
-  return { byKey, isRedacted, truncated: rows.length > most };
+  return { byKey, isRedacted, truncated: rows.length > limit };
 }

@@ -20,12 +20,12 @@ export async function runtimeRows(input: RuntimeInput): Promise<readonly Runtime
   const rows: RuntimeRows[] = [];
   for (const runtime of input.plan.runtime) {
     if (input.signal?.aborted === true) throw stopError(input.signal);
-    const found = await rowsOf(runtime, input).catch((error: unknown) => {
+    const result = await rowsOf(runtime, input).catch((error: unknown) => {
       throw withoutStep(error, runtime);
     });
-    if (found.clip !== null && (input.whole || clippingOf(runtime) === 'refused'))
-      throw queryError('stepCap', found.clip);
-    rows.push(found);
+    if (result.clip !== null && (input.whole || clippingOf(runtime) === 'refused'))
+      throw queryError('stepCap', result.clip);
+    rows.push(result);
   }
   return rows;
 }

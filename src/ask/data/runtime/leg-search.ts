@@ -27,29 +27,34 @@ export async function bestByWords(
   if (lexical.terms.length === 0) throw queryError('typeMismatch', NO_WORD);
   if (lexical.terms.length > MAX_TERMS)
     throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
-  const once = async (): Promise<readonly ScoredPassage[] | null> => {
-    const found = await words.of(counts, lexical.terms, epoch, input);
-    const frequencies = lexical.terms.map((term) => found.frequencies.get(term) ?? 0);
-    const weighted = lexical.weighted(found.documents, frequencies);
-    if (weighted === null) return words.holds(name, counts, found, null, input) ? [] : null;
-    const weighed = weighted.terms.map(
+  const attempt = async (): Promise<readonly ScoredPassage[] | null> => {
+    const counted = await words.count(counts, lexical.terms, epoch, input);
+    const frequencies = lexical.terms.map((term) => counted.frequencies.get(term) ?? 0);
+    const weightedQuery = lexical.toSparseVector(counted.documents, frequencies);
+    if (weightedQuery === null) return words.confirm(name, counts, counted, null, input) ? [] : null;
+    const weighedWords = weightedQuery.terms.map(
       (term, i): WeighedWord => ({
         term,
-        frequency: found.frequencies.get(term) ?? 0,
-        most: weighted.mosts[i] ?? Number.POSITIVE_INFINITY,
+        frequency: counted.frequencies.get(term) ?? 0,
+        maxScore: weightedQuery.maxScores[i] ?? Number.POSITIVE_INFINITY,
       }),
     );
-    const rows = await new LexicalSearch(store, weighted.vector, page, input).best(weighed, found.documents);
-    const seen = rows[0]?.get(stored('snapshot')) ?? null;
-    if (!words.holds(name, counts, found, seen, input)) return null;
-    const rare = weighted.terms.map((term, i) => ({ term, rarity: weighted.rarities[i] ?? 0 }));
-    const why = (row: TextRow): LexicalScore => {
+    const rows = await new LexicalSearch(store, weightedQuery.vector, page, input).best(
+      weighedWords,
+      counted.documents,
+    );
+    const snapshot = rows[0]?.get(stored('snapshot')) ?? null;
+    if (!words.confirm(name, counts, counted, snapshot, input)) return null;
+    const rare = weightedQuery.terms.map((term, i) => ({ term, rarity: weightedQuery.rarities[i] ?? 0 }));
+    const explain = (row: TextRow): LexicalScore => {
       return { by: 'lexical', words: rare, weights: row.get(stored('weights')) ?? null };
     };
-    return rows.map((row) => ({ ...passageOf(row, store), why: why(row) })).filter(({ score }) => score > 0);
+    return rows
+      .map((row) => ({ ...passageOf(row, store), explanation: explain(row) }))
+      .filter(({ score }) => score > 0);
   };
   // Outdated counts have been dropped; the second attempt counts again.
-  return (await once()) ?? (await once()) ?? [];
+  return (await attempt()) ?? (await attempt()) ?? [];
 }
 
 class LexicalSearch {
@@ -73,8 +78,8 @@ class LexicalSearch {
       const last = rows[this.#page.topK - 1];
       if (last !== undefined && -Number(last.get(stored('distance'))) > essential.rest) return rows;
     }
-    const held = words.reduce((sum, { frequency }) => sum + frequency, 0);
-    const common = held > documents * COMMON ? this.#store.commonWords : null;
+    const candidates = words.reduce((sum, { frequency }) => sum + frequency, 0);
+    const common = candidates > documents * COMMON_SHARE ? this.#store.commonWords : null;
     return this.#run(
       common ?? this.#store.passages,
       words.map(({ term }) => term),
@@ -82,13 +87,13 @@ class LexicalSearch {
   }
 
   async #run(plan: GovernedPlan, terms: readonly number[]): Promise<readonly TextRow[]> {
-    const given = new Map([
+    const args = new Map([
       ['vector', this.#vector],
       ['terms', `{${terms.join(',')}}`],
       ['limit', String(this.#page.topK)],
       ['offset', String(this.#page.skip)],
     ]);
-    return (await step(plan, given, this.#input, this.#page.topK)).rows;
+    return (await step(plan, args, this.#input, this.#page.topK)).rows;
   }
 }
 
@@ -96,7 +101,7 @@ interface WeighedWord {
   readonly term: number;
   readonly frequency: number;
   /** Upper bound of the word's contribution to a score. */
-  readonly most: number;
+  readonly maxScore: number;
 }
 
 /** Words that decide a search: if enough of their passages score above `rest`, no other passage is among the best. */
@@ -107,44 +112,44 @@ interface EssentialWords {
 }
 
 /** Share of all passages above which words are so common that an index look-up only adds cost. */
-const COMMON = 0.2;
+const COMMON_SHARE = 0.2;
 
 /** Assumed contribution of a word, relative to its maximum: that of one occurrence in a passage of average length. */
-const USUAL = 1 / 2.2;
+const USUAL_SHARE = 1 / 2.2;
 
 /** Rounding tolerance, since scores are sums of 32-bit floats. */
 const ROUNDING = 1 + 1e-4;
 
 /**
- * Selects the smallest set of rarest words that probably determines the best `wanted` passages; null if searching for
+ * Selects the smallest set of rarest words that probably determines the best `count` passages; null if searching for
  * these words alone would save little. Like the counts, the choice depends only on permitted passages.
  */
 function essentialWords(
   words: readonly WeighedWord[],
   documents: number,
-  wanted: number,
+  count: number,
 ): EssentialWords | null {
   const rarest = [...words].sort((a, b) => a.frequency - b.frequency || a.term - b.term);
-  const all = rarest.reduce((sum, word) => sum + word.frequency, 0);
-  let rest = rarest.reduce((sum, word) => sum + word.most, 0);
-  let held = 0;
-  // Probable score of the last of the wanted passages, which likely contains a word this rare.
-  let likely: number | null = null;
-  for (const [i, { frequency, most }] of rarest.entries()) {
-    held += frequency;
-    rest -= most;
-    if (held > Math.min(all / 2, documents * COMMON)) return null;
-    if (held >= wanted) likely ??= most * USUAL;
-    if (likely !== null && rest * ROUNDING < likely)
+  const total = rarest.reduce((sum, word) => sum + word.frequency, 0);
+  let rest = rarest.reduce((sum, word) => sum + word.maxScore, 0);
+  let passageCount = 0;
+  // Probable score of the last of these passages, which likely contains a word this rare.
+  let likelyScore: number | null = null;
+  for (const [i, { frequency, maxScore }] of rarest.entries()) {
+    passageCount += frequency;
+    rest -= maxScore;
+    if (passageCount > Math.min(total / 2, documents * COMMON_SHARE)) return null;
+    if (passageCount >= count) likelyScore ??= maxScore * USUAL_SHARE;
+    if (likelyScore !== null && rest * ROUNDING < likelyScore)
       return { terms: rarest.slice(0, i + 1).map((word) => word.term), rest: Math.max(0, rest) * ROUNDING };
   }
   return null;
 }
 
-/** Number of candidates in a search by signs (binary quantization): minimum, per wanted passage, and maximum. */
-const BY_SIGNS = { least: 1_000, each: 40, most: 40_000 };
+/** Number of candidates in a search by signs (binary quantization): minimum, per requested passage, and maximum. */
+const BY_SIGNS = { min: 1_000, perPassage: 40, max: 40_000 };
 /** Number of candidates in an index search. If fewer are found, hidden passages used up the index's scan budget. */
-const BY_INDEX = { least: 100, each: 4 };
+const BY_INDEX = { min: 100, perPassage: 4 };
 
 /**
  * Returns the passages nearest to `vector` (in pgvector's text format), best first: exactly min(`topK`, permitted −
@@ -160,8 +165,8 @@ export async function nearest(
   const search = new NearestSearch(vector, page, input);
   const steps = store.nearest;
   if (steps !== null && (await input.parts.permitted.areMany(steps.some, epoch, input))) {
-    const found = (await search.byIndex(steps.byIndex)) ?? (await search.bySigns(steps.bySigns));
-    if (found !== null) return found;
+    const rows = (await search.byIndex(steps.byIndex)) ?? (await search.bySigns(steps.bySigns));
+    if (rows !== null) return rows;
   }
   return search.run(store.passages);
 }
@@ -182,40 +187,40 @@ class NearestSearch {
 
   async run(plan: GovernedPlan, candidates = 0): Promise<readonly TextRow[]> {
     const { topK, skip } = this.#page;
-    const given = new Map([
+    const args = new Map([
       ['vector', this.#vector],
       ['limit', String(topK)],
       ['offset', String(skip)],
       ['candidates', String(candidates)],
     ]);
-    return (await step(plan, given, this.#input, topK)).rows;
+    return (await step(plan, args, this.#input, topK)).rows;
   }
 
   /** Searches with the index; null if it returned too few candidates, since permitted passages would be missing. */
   async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
     if (plan === null) return null;
-    const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * this.#k);
-    const best = await this.run(plan, wanted);
-    return numberIn(best[0], 'candidates') >= wanted && !this.#lacks(best) ? best : null;
+    const candidates = Math.max(BY_INDEX.min, BY_INDEX.perPassage * this.#k);
+    const rows = await this.run(plan, candidates);
+    return numberIn(rows[0], 'candidates') >= candidates && !this.#lacksDocuments(rows) ? rows : null;
   }
 
   /** In a search for documents, true if the candidates belong to fewer documents than wanted. */
-  #lacks(best: readonly TextRow[]): boolean {
-    return this.#page.ofDocuments && best.length < this.#page.topK;
+  #lacksDocuments(rows: readonly TextRow[]): boolean {
+    return this.#page.ofDocuments && rows.length < this.#page.topK;
   }
 
   /** Searches by the signs of the vectors; null if a passage outside the candidates could be among the best. */
   async bySigns(plan: GovernedPlan): Promise<readonly TextRow[] | null> {
-    const { least, each, most } = BY_SIGNS;
-    const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);
-    const best = await this.run(plan, wanted);
-    const [first] = best;
+    const { min, perPassage, max } = BY_SIGNS;
+    const candidates = Math.max(min, Math.min(perPassage * this.#k, max), this.#k);
+    const rows = await this.run(plan, candidates);
+    const [first] = rows;
     // Without rows, the page lies beyond the candidates: these are all permitted passages, so none is missing.
-    if (first === undefined && !this.#page.ofDocuments) return best;
-    if (first !== undefined && numberIn(first, 'candidates') < wanted) return best;
-    if (this.#lacks(best)) return null;
-    const far = farSigns(numberIn(best.at(-1), 'distance'), this.#vector.split(',').length);
-    return far <= numberIn(first, 'farthest') ? best : null;
+    if (first === undefined && !this.#page.ofDocuments) return rows;
+    if (first !== undefined && numberIn(first, 'candidates') < candidates) return rows;
+    if (this.#lacksDocuments(rows)) return null;
+    const maxSigns = maxDifferingSigns(numberIn(rows.at(-1), 'distance'), this.#vector.split(',').length);
+    return maxSigns <= numberIn(first, 'farthest') ? rows : null;
   }
 }
 
@@ -223,14 +228,14 @@ function numberIn(row: TextRow | undefined, name: StoredName): number {
   return Number(row?.get(stored(name)) ?? Number.NaN);
 }
 
-/** Tolerance in standard deviations; see `farSigns`. */
-const STRAY = 2.5;
+/** Tolerance in standard deviations; see `maxDifferingSigns`. */
+const TOLERANCE = 2.5;
 
 /**
  * Upper bound (99 %) for the number of signs that differ between two vectors with this cosine distance. Each sign
  * differs with probability angle / π.
  */
-function farSigns(distance: number, width: number): number {
+function maxDifferingSigns(distance: number, width: number): number {
   const p = Math.acos(Math.min(1, Math.max(-1, 1 - distance))) / Math.PI;
-  return width * p + STRAY * Math.sqrt(width * p * (1 - p));
+  return width * p + TOLERANCE * Math.sqrt(width * p * (1 - p));
 }

@@ -33,16 +33,16 @@ export async function passageRows(
   const errors: { chunkId: string; reason: string }[] = [];
   const sorted = [...passages].sort(byChunkId);
   const { content } = input.parts;
-  const by = operatorCallerOf(input);
-  const first = passages.slice(0, passagesWanted(relation, input));
-  const wanted = new Set<StoredPassage>(first);
-  const results = new Map(await askedColumns(relation, first, query, input));
+  const caller = operatorCallerOf(input);
+  const top = passages.slice(0, neededPassages(relation, input));
+  const needed = new Set<StoredPassage>(top);
+  const results = new Map(await requestedColumns(relation, top, query, input));
   for (const call of calls) {
     const isDecoder = OPERATORS[call.use.operator].class === 'decoder';
-    const read = isDecoder ? sorted.filter((p) => wanted.has(p)) : sorted;
-    if (!isDecoder) input.spending.addEmbedded(...call.values.values());
-    const result = await content.run(indexName(store), call, query, read, by);
-    results.set(call.use.column, new Map(read.map((p, i) => [p.chunkId, result.values[i] ?? null])));
+    const inputs = isDecoder ? sorted.filter((p) => needed.has(p)) : sorted;
+    if (!isDecoder) input.usage.addEmbedded(...call.values.values());
+    const result = await content.run(indexName(store), call, query, inputs, caller);
+    results.set(call.use.column, new Map(inputs.map((p, i) => [p.chunkId, result.values[i] ?? null])));
     errors.push(...result.errors);
   }
   return {
@@ -69,53 +69,54 @@ export function callOf(
 }
 
 /** Returns the number of passages that can appear in the answer; a model need not process any others. */
-function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
+function neededPassages({ source }: Retrieval, input: RuntimeInput): number {
   const rows = rowBounds(input.plan.query, source);
   if (rows === null) return Number.POSITIVE_INFINITY;
   const offset = rows.offset === null ? null : textValue(rows.offset, input);
-  const wanted = wholeNumber(textValue(rows.limit, input)) + wholeNumber(offset ?? '0');
+  const count = wholeNumber(textValue(rows.limit, input)) + wholeNumber(offset ?? '0');
   // LIMIT NULL means no limit; the database rejects non-numbers.
-  return Number.isNaN(wanted) ? Number.POSITIVE_INFINITY : wanted;
+  return Number.isNaN(count) ? Number.POSITIVE_INFINITY : count;
 }
 
 /** Number of characters processed between two yields to the event loop. */
 const SLICE = 4_096;
 
-const NOTHING_WRITTEN: WrittenQuery['written'] = new Map();
+const NO_SPELLINGS: TokenizedQuery['spellings'] = new Map();
 
 /**
  * Computes `highlights` and `score_parts`, by column and chunk id, from the text shown to the caller and from counts
  * over permitted passages.
  */
-async function askedColumns(
-  { facet, asked, columns, page }: Retrieval,
+async function requestedColumns(
+  { facet, asked: requested, columns, page }: Retrieval,
   passages: readonly ScoredPassage[],
   query: string,
   input: RuntimeInput,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, unknown>>> {
-  const used = asked.filter((name) => columns.some((c) => c.name === name));
-  const found = new Map(used.map((name) => [name, new Map<string, unknown>()]));
-  if (used.length === 0) return found;
+  const used = requested.filter((name) => columns.some((c) => c.name === name));
+  const byColumn = new Map(used.map((name) => [name, new Map<string, unknown>()]));
+  if (used.length === 0) return byColumn;
   const lexical = await input.parts.content.lexicalQuery(facet.name, query);
-  const written = used.includes('score_parts') ? await lexical.written() : NOTHING_WRITTEN;
-  const words: WrittenQuery = { occurrences: (text) => lexical.occurrences(text), written };
-  let looked = query.length;
+  const spellings = used.includes('score_parts') ? await lexical.spellings() : NO_SPELLINGS;
+  const words: TokenizedQuery = { occurrences: (text) => lexical.occurrences(text), spellings };
+  let processed = query.length;
   for (const passage of passages) {
-    if (looked > SLICE) {
-      looked = 0;
+    if (processed > SLICE) {
+      processed = 0;
       await setImmediate();
       if (input.signal?.aborted === true) throw stopError(input.signal);
     }
-    looked += passage.text.length;
-    for (const [name, values] of found) values.set(passage.chunkId, askedValue(name, passage, words, page));
+    processed += passage.text.length;
+    for (const [name, values] of byColumn)
+      values.set(passage.chunkId, requestedValue(name, passage, words, page));
   }
-  return found;
+  return byColumn;
 }
 
-function askedValue(
+function requestedValue(
   name: Retrieval['asked'][number],
   passage: ScoredPassage,
-  query: WrittenQuery,
+  query: TokenizedQuery,
   { per }: Retrieval['page'],
 ): unknown {
   switch (name) {
@@ -127,42 +128,47 @@ function askedValue(
 }
 
 /** The tokenized query. */
-interface WrittenQuery {
+interface TokenizedQuery {
   readonly occurrences: QueryTerms['occurrences'];
-  readonly written: Awaited<ReturnType<QueryTerms['written']>>;
+  readonly spellings: Awaited<ReturnType<QueryTerms['spellings']>>;
 }
 
 /** Breaks down the score of `passage`; at each level the parts add up to the shown score. */
-function scoreParts(passage: ScoredPassage, query: WrittenQuery, ofDocuments: boolean): object {
-  const { why } = passage;
+function scoreParts(passage: ScoredPassage, query: TokenizedQuery, ofDocuments: boolean): object {
+  const { explanation } = passage;
   const score = shownScore(passage.score);
-  switch (why.by) {
+  switch (explanation.by) {
     case 'lexical':
-      return { mode: why.by, score, terms: termParts(passage, why, query) };
+      return { mode: explanation.by, score, terms: termParts(passage, explanation, query) };
     case 'dense':
-      return { mode: why.by, score, similarity: score };
+      return { mode: explanation.by, score, similarity: score };
     case 'hybrid': {
-      const parts = addingUp(
-        why.legs.map(({ share }) => share),
+      const parts = roundToTotal(
+        explanation.legs.map(({ share }) => share),
         score,
       );
-      const legs = why.legs.map((leg, i) => legPart(leg, parts[i] ?? 0, query, ofDocuments));
-      return { mode: why.by, score, fuse: why.fuse, legs };
+      const legs = explanation.legs.map((leg, i) => legPart(leg, parts[i] ?? 0, query, ofDocuments));
+      return { mode: explanation.by, score, fuse: explanation.fuse, legs };
     }
     case 'reranker': {
-      const { passage: found, rank } = why.found;
-      const search = { rank, ...scoreParts(found, query, ofDocuments) };
-      return { mode: 'reranked', score, reranker: why.reranker, search };
+      const { passage: passageBefore, rank } = explanation.before;
+      const search = { rank, ...scoreParts(passageBefore, query, ofDocuments) };
+      return { mode: 'reranked', score, reranker: explanation.reranker, search };
     }
     default:
-      return assertNever(why);
+      return assertNever(explanation);
   }
 }
 
-function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQuery, ofDocuments: boolean) {
-  if (found === null) return { leg, weight, rank: null, score: null, part };
-  const { passage, rank } = found;
-  const { why } = passage;
+function legPart(
+  { leg, weight, match }: LegShare,
+  part: number,
+  query: TokenizedQuery,
+  ofDocuments: boolean,
+) {
+  if (match === null) return { leg, weight, rank: null, score: null, part };
+  const { passage, rank } = match;
+  const { explanation } = passage;
   return {
     leg,
     weight,
@@ -171,21 +177,21 @@ function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQ
     part,
     // The two legs (lexical and dense search) may have found different passages of a document.
     ...(ofDocuments ? { chunk_id: passage.chunkId } : {}),
-    ...(why.by === 'lexical' ? { terms: termParts(passage, why, query) } : {}),
+    ...(explanation.by === 'lexical' ? { terms: termParts(passage, explanation, query) } : {}),
   };
 }
 
 /** Returns the matched query words, sorted by contribution in descending order, then in query order. */
-function termParts({ text, score }: ScoredPassage, { words, weights }: LexicalScore, query: WrittenQuery) {
+function termParts({ text, score }: ScoredPassage, { words, weights }: LexicalScore, query: TokenizedQuery) {
   const inPassage = weightsOf(weights ?? '');
   const rarities = new Map(words.map(({ term, rarity }) => [term, rarity]));
   const { counts } = query.occurrences(text);
-  const matched = [...query.written].flatMap(([id, { term, times }]) => {
+  const matched = [...query.spellings].flatMap(([id, { term, times }]) => {
     const [weight, rarity] = [inPassage.get(id), rarities.get(id)];
     if (weight === undefined || rarity === undefined) return [];
     return [{ term, query_tf: times, idf: rarity, tf: counts.get(id) ?? 0, part: times * rarity * weight }];
   });
-  const parts = addingUp(
+  const parts = roundToTotal(
     matched.map(({ part }) => part),
     shownScore(score),
   );
@@ -200,23 +206,23 @@ function weightsOf(text: string): ReadonlyMap<number, number> {
 }
 
 /** Rounds the parts to six decimals; the largest part absorbs the rounding error. */
-function addingUp(parts: readonly number[], total: number): readonly number[] {
+function roundToTotal(parts: readonly number[], total: number): readonly number[] {
   const millionths = parts.map(inMillionths);
-  const rest = inMillionths(total) - millionths.reduce((sum, part) => sum + part, 0);
+  const roundingError = inMillionths(total) - millionths.reduce((sum, part) => sum + part, 0);
   const largest = millionths.indexOf(Math.max(...millionths));
-  return millionths.map((part, i) => shownScore((i === largest ? part + rest : part) / 1e6));
+  return millionths.map((part, i) => shownScore((i === largest ? part + roundingError : part) / 1e6));
 }
 
 function inMillionths(score: number): number {
   return Math.round(shownScore(score) * 1e6);
 }
 
-const LONGEST_ARGUMENT = 4_000;
+const MAX_ARGUMENT_LENGTH = 4_000;
 /** Matches a trailing high surrogate, left over when truncation splits a surrogate pair. */
-const HALF_A_PAIR = /[\ud800-\udbff]$/;
-const MOST_LABELS = 64;
+const TRAILING_SURROGATE = /[\ud800-\udbff]$/;
+const MAX_LABELS = 64;
 /** Minimum length of a word used as a label; shorter ones rarely describe a text. */
-const SHORTEST_LABEL = 3;
+const MIN_LABEL_LENGTH = 3;
 
 const FOUR_FIELDS = Object.freeze({
   type: 'object',
@@ -234,19 +240,19 @@ function defaultArguments(
   query: string,
   labels: readonly unknown[],
 ): readonly (readonly [name: string, value: unknown])[] {
-  const asked = query.trim().slice(0, LONGEST_ARGUMENT).replace(HALF_A_PAIR, '');
+  const question = query.trim().slice(0, MAX_ARGUMENT_LENGTH).replace(TRAILING_SURROGATE, '');
   switch (operator) {
     case 'CLASSIFY':
     case 'TAG':
-      return [['labels', labels.length > 0 ? labels : wordsOf(asked)]];
+      return [['labels', labels.length > 0 ? labels : wordsOf(question)]];
     case 'EXTRACT':
       return [['schema', FOUR_FIELDS]];
     case 'SCORE':
-      return [['rubric', `How well does the passage answer this: ${asked}`]];
+      return [['rubric', `How well does the passage answer this: ${question}`]];
     case 'GENERATE':
-      return [['instruction', `Answer this with what the passage says, and nothing else: ${asked}`]];
+      return [['instruction', `Answer this with what the passage says, and nothing else: ${question}`]];
     case 'COMPLETE':
-      return [['prompt', `${asked}\n\n{text}`]];
+      return [['prompt', `${question}\n\n{text}`]];
     case 'SIMILARITY':
     case 'RANK':
     case 'DEDUP':
@@ -262,7 +268,7 @@ function defaultArguments(
 /** Returns the distinct words of a query as labels, or the whole query if it contains no words. */
 function wordsOf(query: string): readonly string[] {
   const words = new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []);
-  const long = [...words].filter((word) => word.length >= SHORTEST_LABEL);
+  const long = [...words].filter((word) => word.length >= MIN_LABEL_LENGTH);
   const labels = long.length > 0 ? long : [...words];
-  return labels.length > 0 ? labels.slice(0, MOST_LABELS) : [query];
+  return labels.length > 0 ? labels.slice(0, MAX_LABELS) : [query];
 }

@@ -105,7 +105,7 @@ function cellOf(
   name: string,
   type: TypeName,
   passage: StoredPassage,
-  place: number,
+  index: number,
   store: GovernedStore,
   results: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
 ): unknown {
@@ -119,10 +119,10 @@ function cellOf(
     case 'redacted_fields':
       return passage.redactedFields;
     case ORDINAL:
-      return place + 1;
+      return index + 1;
     default: {
-      const worked = results.get(name);
-      if (worked !== undefined) return worked.get(passage.chunkId) ?? null;
+      const computed = results.get(name);
+      if (computed !== undefined) return computed.get(passage.chunkId) ?? null;
       return jsonValue(passage.fields.get(name) ?? null, type);
     }
   }
@@ -150,9 +150,9 @@ export function pageValues({ topK, page, facet }: Retrieval, input: RuntimeInput
   };
 }
 
-function countIn(name: string, value: number, least: number, most: number): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  const detail = `\`${name}\` is a whole number from ${least} to ${most}`;
+function countIn(name: string, value: number, min: number, max: number): number {
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  const detail = `\`${name}\` is a whole number from ${min} to ${max}`;
   throw queryError('typeMismatch', { detail, hint: null });
 }
 
@@ -186,18 +186,18 @@ export function byChunkId(a: StoredPassage, b: StoredPassage): number {
 }
 
 export interface ScoredPassage extends StoredPassage {
-  readonly why: ScoreExplanation;
+  readonly explanation: ScoreExplanation;
 }
 
 type ScoreExplanation =
   | LexicalScore
   | { readonly by: 'dense' }
   | { readonly by: 'hybrid'; readonly fuse: 'rank' | 'score'; readonly legs: readonly LegShare[] }
-  /** `found` is the passage before reranking, with its rank starting at 1. */
+  /** `before` is the passage before reranking, with its rank starting at 1. */
   | {
       readonly by: 'reranker';
       readonly reranker: string;
-      readonly found: { readonly passage: ScoredPassage; readonly rank: number };
+      readonly before: { readonly passage: ScoredPassage; readonly rank: number };
     };
 
 export interface LexicalScore {
@@ -216,7 +216,7 @@ interface WeighedTerm {
 export interface LegShare {
   readonly leg: 'lexical' | 'dense';
   readonly weight: number;
-  /** The passage that this leg found, or another of the same document; null if the leg found none. */
-  readonly found: { readonly passage: ScoredPassage; readonly rank: number } | null;
+  /** The passage that this leg found for the result, or another of the same document; null if the leg found none. */
+  readonly match: { readonly passage: ScoredPassage; readonly rank: number } | null;
   readonly share: number;
 }

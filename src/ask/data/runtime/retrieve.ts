@@ -1,10 +1,10 @@
 import { type GovernedRuntime, type Position, queryError } from 'osl-compiler';
 import type { StoredPassage } from '../content-plane.js';
-import { NOTHING, type RuntimeInput, type RuntimeRows } from '../parts.js';
+import { NO_ROWS, type RuntimeInput, type RuntimeRows } from '../parts.js';
 import { textValue } from './constants.js';
 import { aboveMinScore, pageValues } from './passage.js';
 import { callOf, passageRows } from './passage-rows.js';
-import { best, bestOfBoth, candidatesOf, diverse, poolOf, reranked } from './search.js';
+import { candidatesOf, diversify, hybridSearch, poolOf, rerankPool, searchStore } from './search.js';
 
 /**
  * Runs RETRIEVE: finds the passages, then applies the operators.
@@ -24,17 +24,17 @@ export async function retrieve(
   const page = pageValues(relation, input);
   const calls = relation.operators.map((use) => callOf(use, query, relation.facet.name, input));
   for (const call of calls) await content.check(call);
-  if (store === null) return NOTHING;
+  if (store === null) return NO_ROWS;
   const { rerank } = relation;
-  const from = rerank === null ? poolOf(page) : candidatesOf(page, rerank);
+  const searchPage = rerank === null ? poolOf(page) : candidatesOf(page, rerank);
   const pool =
     lexical === null
-      ? aboveMinScore(await best(store, query, from, input), from)
-      : await bestOfBoth(relation, { dense: store, lexical }, query, from, input);
+      ? aboveMinScore(await searchStore(store, query, searchPage, input), searchPage)
+      : await hybridSearch(relation, { dense: store, lexical }, query, searchPage, input);
   const passages =
     rerank === null
-      ? await diverse(pool, page, store, query, input)
-      : await reranked(pool, page, rerank, query, input);
+      ? await diversify(pool, page, store, query, input)
+      : await rerankPool(pool, page, rerank, query, input);
   requireClear(passages, checkedKeys);
   return passageRows(relation, store, passages, query, calls, input);
 }

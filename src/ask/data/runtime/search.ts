@@ -25,9 +25,9 @@ interface LegResult extends Pick<LegShare, 'leg' | 'weight'> {
 }
 
 /** Minimum number of passages that each leg contributes to the fusion. */
-const LEAST_DEPTH = 100;
+const MIN_DEPTH = 100;
 /** Maximum offset of a page; pages further down would require sorting whole stores. */
-const MOST_SKIPPED = 1_000;
+const MAX_HYBRID_SKIP = 1_000;
 /** The constant k of reciprocal rank fusion. Larger values give less weight to the first ranks. */
 const RANK_CONSTANT = 60;
 
@@ -38,31 +38,31 @@ const RANK_CONSTANT = 60;
  *
  * @throws QueryError E0511
  */
-export async function bestOfBoth(
+export async function hybridSearch(
   { legs }: Retrieval,
   stores: Stores,
   query: string,
   page: PageValues,
   input: RuntimeInput,
 ): Promise<readonly ScoredPassage[]> {
-  if (page.skip > MOST_SKIPPED) {
-    const detail = `\`skip\` is a whole number from 0 to ${MOST_SKIPPED} where two legs are fused`;
+  if (page.skip > MAX_HYBRID_SKIP) {
+    const detail = `\`skip\` is a whole number from 0 to ${MAX_HYBRID_SKIP} where two legs are fused`;
     throw queryError('typeMismatch', { detail, hint: "mode => 'lexical' and mode => 'dense' go further" });
   }
-  const [ofWords, ofMeaning] = weightsOf(legs, input);
-  const topK = Math.max(LEAST_DEPTH, 2 * (page.skip + page.topK));
-  const whole: PageValues = { ...page, topK, skip: 0, minScore: null };
+  const [lexicalWeight, denseWeight] = weightsOf(legs, input);
+  const topK = Math.max(MIN_DEPTH, 2 * (page.skip + page.topK));
+  const fullPage: PageValues = { ...page, topK, skip: 0, minScore: null };
   const { name, indexedAs = name } = stores.lexical.facet;
   const words = await input.parts.content.lexicalQuery(indexedAs, query);
-  const byWords = words.terms.length > 0 ? await best(stores.lexical, query, whole, input) : [];
-  const byMeaning = await best(stores.dense, query, whole, input);
+  const lexicalHits = words.terms.length > 0 ? await searchStore(stores.lexical, query, fullPage, input) : [];
+  const denseHits = await searchStore(stores.dense, query, fullPage, input);
   const keyOf = (p: ScoredPassage): string => (page.ofDocuments ? p.docId : p.chunkId);
-  const found = [
-    { leg: 'lexical', passages: byWords, weight: ofWords },
-    { leg: 'dense', passages: byMeaning, weight: ofMeaning },
+  const legResults = [
+    { leg: 'lexical', passages: lexicalHits, weight: lexicalWeight },
+    { leg: 'dense', passages: denseHits, weight: denseWeight },
   ] as const;
-  const ranked = aboveMinScore(fused(found, legs, keyOf), page);
-  return ofDense(pageOf(ranked, page), byMeaning, stores.dense, query, input);
+  const ranked = aboveMinScore(fuseLegs(legResults, legs, keyOf), page);
+  return toDense(pageOf(ranked, page), denseHits, stores.dense, query, input);
 }
 
 function pageOf<P>(ranked: readonly P[], { skip, topK }: PageValues): readonly P[] {
@@ -79,38 +79,40 @@ function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
 }
 
 /** Fuses the legs' results. Passages with the same key add up their shares; the one with the largest share is kept. */
-function fused(
-  found: readonly LegResult[],
+function fuseLegs(
+  results: readonly LegResult[],
   legs: Legs,
   keyOf: (p: ScoredPassage) => string,
 ): readonly ScoredPassage[] {
   const fuse = legs.mode === 'hybrid' ? legs.fuse : 'rank';
   const byKey = new Map<string, LegShare[]>();
-  for (const [at, { leg, passages, weight }] of found.entries()) {
+  for (const [at, { leg, passages, weight }] of results.entries()) {
     const shares = fuse === 'score' ? byScores(passages) : byRanks(passages);
     for (const [i, passage] of passages.entries()) {
-      const known = byKey.get(keyOf(passage)) ?? found.map(withoutShare);
-      known[at] = { leg, weight, found: { passage, rank: i + 1 }, share: weight * (shares[i] ?? 0) };
-      byKey.set(keyOf(passage), known);
+      const legShares = byKey.get(keyOf(passage)) ?? results.map(withoutShare);
+      legShares[at] = { leg, weight, match: { passage, rank: i + 1 }, share: weight * (shares[i] ?? 0) };
+      byKey.set(keyOf(passage), legShares);
     }
   }
   return [...byKey.values()]
     .flatMap((shares): readonly ScoredPassage[] => {
       const score = shares.reduce((sum, { share }) => sum + share, 0);
-      const kept = passageOfMost(shares);
-      return kept === null ? [] : [{ ...kept, score, why: { by: 'hybrid', fuse, legs: shares } }];
+      const passage = topPassage(shares);
+      return passage === null
+        ? []
+        : [{ ...passage, score, explanation: { by: 'hybrid', fuse, legs: shares } }];
     })
     .sort((a, b) => b.score - a.score || byChunkId(a, b));
 }
 
 function withoutShare({ leg, weight }: LegResult): LegShare {
-  return { leg, weight, found: null, share: 0 };
+  return { leg, weight, match: null, share: 0 };
 }
 
 /** Returns the passage of the leg with the largest share, or of the first such leg; null if no leg found a passage. */
-function passageOfMost(shares: readonly LegShare[]): ScoredPassage | null {
-  const [most] = shares.filter(({ found }) => found !== null).sort((a, b) => b.share - a.share);
-  return most?.found?.passage ?? null;
+function topPassage(shares: readonly LegShare[]): ScoredPassage | null {
+  const [top] = shares.filter(({ match }) => match !== null).sort((a, b) => b.share - a.share);
+  return top?.match?.passage ?? null;
 }
 
 /** Returns the scores of reciprocal rank fusion. */
@@ -125,30 +127,30 @@ function byScores(passages: readonly ScoredPassage[]): readonly number[] {
 }
 
 /** Replaces passages by their versions in the dense store and drops those missing there. */
-async function ofDense(
+async function toDense(
   ranked: readonly ScoredPassage[],
-  found: readonly ScoredPassage[],
+  denseHits: readonly ScoredPassage[],
   store: GovernedStore,
   query: string,
   input: RuntimeInput,
 ): Promise<readonly ScoredPassage[]> {
-  const known = new Map<string, StoredPassage>(found.map((p) => [p.chunkId, p]));
-  const ids = ranked.filter((p) => !known.has(p.chunkId)).map((p) => p.chunkId);
+  const byId = new Map<string, StoredPassage>(denseHits.map((p) => [p.chunkId, p]));
+  const ids = ranked.filter((p) => !byId.has(p.chunkId)).map((p) => p.chunkId);
   if (ids.length > 0 && store.named !== null) {
-    const given = new Map([
+    const args = new Map([
       ['ids', arrayText(ids)],
-      ['vector', await embedded(store, query, input)],
+      ['vector', await embedQuery(store, query, input)],
       ['limit', String(ids.length)],
     ]);
-    const { rows } = await step(store.named, given, input, ids.length);
+    const { rows } = await step(store.named, args, input, ids.length);
     for (const row of rows) {
       const passage = passageOf(row, store);
-      known.set(passage.chunkId, passage);
+      byId.set(passage.chunkId, passage);
     }
   }
-  return ranked.flatMap(({ chunkId, score, why }) => {
-    const passage = known.get(chunkId);
-    return passage === undefined ? [] : [{ ...passage, score, why }];
+  return ranked.flatMap(({ chunkId, score, explanation }) => {
+    const passage = byId.get(chunkId);
+    return passage === undefined ? [] : [{ ...passage, score, explanation }];
   });
 }
 
@@ -160,7 +162,7 @@ export function indexName({ facet }: GovernedStore): string {
 }
 
 /** Returns the best permitted passages of a store, best first. */
-export async function best(
+export async function searchStore(
   store: GovernedStore,
   query: string,
   page: PageValues,
@@ -173,13 +175,13 @@ export async function best(
   input.indexes.add(store.facet.name, indexedAt);
   const { counts } = store;
   if (counts !== null) return bestByWords(store, counts, query, page, epoch, input);
-  const rows = await nearest(store, await embedded(store, query, input), page, epoch, input);
-  return rows.map((row) => ({ ...passageOf(row, store), why: BY_DISTANCE }));
+  const rows = await nearest(store, await embedQuery(store, query, input), page, epoch, input);
+  return rows.map((row) => ({ ...passageOf(row, store), explanation: BY_DISTANCE }));
 }
 
 /** Returns the embedding of the query for a dense store. */
-function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
-  input.spending.addEmbedded(query);
+function embedQuery(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
+  input.usage.addEmbedded(query);
   return unlessStopped(input.parts.content.embedQuery(indexName(store), query), input.signal);
 }
 
@@ -202,7 +204,7 @@ export function candidatesOf(page: PageValues, { name, candidates }: Rerank): Pa
  * Reorders `pool` by the reranker's scores (ties keep the search order) and returns the requested page. The reranker
  * gets only texts that the caller would see.
  */
-export async function reranked(
+export async function rerankPool(
   pool: readonly ScoredPassage[],
   page: PageValues,
   { name }: Rerank,
@@ -210,37 +212,37 @@ export async function reranked(
   input: RuntimeInput,
 ): Promise<readonly ScoredPassage[]> {
   if (pool.length === 0) return pool;
-  const { caller, signal, spending, parts } = input;
-  const by = { subject: caller.identity.subject, signal, spend: spending.addReranked.bind(spending) };
+  const { caller, signal, usage, parts } = input;
+  const rerankCaller = { subject: caller.identity.subject, signal, onUsage: usage.addReranked.bind(usage) };
   const texts = pool.map((p) => p.text);
-  const scores = await parts.content.rerank(name, query, texts, by);
+  const scores = await parts.content.rerank(name, query, texts, rerankCaller);
   const scored = pool.map((passage, i): ScoredPassage => {
-    const found = { passage, rank: i + 1 };
-    return { ...passage, score: scores[i] ?? 0, why: { by: 'reranker', reranker: name, found } };
+    const before = { passage, rank: i + 1 };
+    return { ...passage, score: scores[i] ?? 0, explanation: { by: 'reranker', reranker: name, before } };
   });
   const ordered = scored.sort((a, b) => b.score - a.score);
   return pageOf(aboveMinScore(ordered, page), page);
 }
 
-/** Pool size for diversification: `each` times the number of passages wanted, but at least `least`. */
-const POOL = { each: 4, least: 50 };
+/** Pool size for diversification: `perPassage` times the number of requested passages, but at least `min`. */
+const POOL = { perPassage: 4, min: 50 };
 
 /** Maximum `skip` + `top_k` with diversification, which takes quadratic time. */
-const MOST_WANTED = 250;
+const MAX_DIVERSE = 250;
 
 /** Returns the page of candidates for diversification. @throws QueryError E0511 if the requested page is too large */
 export function poolOf(page: PageValues): PageValues {
   if (page.diversity === null) return page;
-  const wanted = page.skip + page.topK;
-  if (wanted > MOST_WANTED) {
-    const detail = `\`skip\` and \`top_k\` are together ${MOST_WANTED} at most where \`diversity\` is asked for`;
+  const count = page.skip + page.topK;
+  if (count > MAX_DIVERSE) {
+    const detail = `\`skip\` and \`top_k\` are together ${MAX_DIVERSE} at most where \`diversity\` is asked for`;
     throw queryError('typeMismatch', { detail, hint: null });
   }
-  return { ...page, skip: 0, topK: Math.max(POOL.least, POOL.each * wanted) };
+  return { ...page, skip: 0, topK: Math.max(POOL.min, POOL.perPassage * count) };
 }
 
 /** Reorders `pool` by RANK, which penalizes similarity to earlier passages, and returns the requested page. */
-export async function diverse(
+export async function diversify(
   pool: readonly ScoredPassage[],
   page: PageValues,
   store: GovernedStore,
@@ -250,10 +252,10 @@ export async function diverse(
   if (page.diversity === null || pool.length === 0) return pool;
   const sorted = [...pool].sort(byChunkId);
   const { content } = input.parts;
-  const by = operatorCallerOf(input);
-  const { values } = await content.run(indexName(store), rankCall(1 - page.diversity), query, sorted, by);
-  const places = new Map(sorted.map((p, i) => [p, Number(values[i])]));
-  const diversified = [...sorted].sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
+  const caller = operatorCallerOf(input);
+  const { values } = await content.run(indexName(store), rankCall(1 - page.diversity), query, sorted, caller);
+  const ranks = new Map(sorted.map((p, i) => [p, Number(values[i])]));
+  const diversified = [...sorted].sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0));
   return pageOf(diversified, page);
 }
 

@@ -6,7 +6,7 @@ import type { MaskKeys, RuntimeRows, StepInput } from '../parts.js';
 /** Returns the values of `slots`, in order, from the caller, the policy, and earlier steps. */
 export function slotValues(
   slots: readonly Slot[],
-  given: ReadonlyMap<string, string>,
+  args: ReadonlyMap<string, string>,
   { parts, caller, parameters }: Pick<StepInput, 'parts' | 'caller' | 'parameters'>,
   runtime: readonly RuntimeRows[] = [],
 ): readonly BoundValue[] {
@@ -21,7 +21,7 @@ export function slotValues(
     attribute: (subject, name) => caller.access.attributeValues(subject, name),
     pad: (pad, domain) => parts.maskKeys.pad(pad, domain),
     given: (name) => {
-      const value = given.get(name);
+      const value = args.get(name);
       if (value === undefined) throw new InternalError(`no step gives \`${name}\``);
       return value;
     },
@@ -34,23 +34,23 @@ export function textParameter(value: string): BoundValue {
   return { format: 0, bytes: Buffer.from(value, 'utf8') };
 }
 
-const BLOCK = 64;
-const DOMAINS = 10_000;
+const BLOCK_BYTES = 64;
+const MAX_DOMAINS = 10_000;
 
 /** Derives keys from `secret` (≥ 32 bytes) with HKDF-SHA-256, so that hashes of different domains are unrelated. */
 export function maskKeys(secret: Uint8Array, tenant: string): MaskKeys {
   const pads = new Map<string, { readonly inner: string; readonly outer: string }>();
   return Object.freeze({
-    pad: (which: 'inner' | 'outer', domain: string) => {
-      const known = pads.get(domain) ?? padsOf(secret, tenant, domain);
-      if (pads.size < DOMAINS) pads.set(domain, known);
-      return known[which];
+    pad: (side: 'inner' | 'outer', domain: string) => {
+      const domainPads = pads.get(domain) ?? padsOf(secret, tenant, domain);
+      if (pads.size < MAX_DOMAINS) pads.set(domain, domainPads);
+      return domainPads[side];
     },
   });
 }
 
 function padsOf(secret: Uint8Array, tenant: string, domain: string) {
-  const key = Buffer.from(hkdfSync('sha256', secret, tenant, `osl mask ${domain}`, BLOCK));
+  const key = Buffer.from(hkdfSync('sha256', secret, tenant, `osl mask ${domain}`, BLOCK_BYTES));
   const xor = (byte: number): string => Buffer.from(key.map((b) => b ^ byte)).toString('hex');
   return Object.freeze({ inner: xor(0x36), outer: xor(0x5c) });
 }

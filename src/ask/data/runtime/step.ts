@@ -29,7 +29,7 @@ import { slotValues } from './slot-values.js';
  */
 export async function step(
   plan: GovernedPlan,
-  given: ReadonlyMap<string, string>,
+  args: ReadonlyMap<string, string>,
   input: StepInput,
   maxRows: number,
   maxBytes = input.parts.caps.bytes,
@@ -44,11 +44,11 @@ export async function step(
     signal,
     memory,
     settings: settingsFor(parts, caller, plan, undefined),
-    snapshot: snapshots?.of(engine, caller) ?? null,
+    snapshot: snapshots?.snapshotOn(engine, caller) ?? null,
     ...timeCharge(parts, caller),
     ...standby.statement(),
   };
-  const { rows, truncated } = await collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);
+  const { rows, truncated } = await collect(engine, plan, slotValues(emit(plan).slots, args, input), limits);
   if (truncated)
     throw queryError('tooLarge', { what: 'what a step of the question reads', limit: limits.maxBytes });
   return { rows };
@@ -85,19 +85,23 @@ export function settingsFor(
   if (caller.manifest.connectors.get(connector)?.rowSecurity !== true) return settings;
   const rights = parts
     .rowRights(connector)
-    .rightsOf({ ...caller, identity: caller.seenAs ?? caller.identity }, Date.now());
+    .rightsOf({ ...caller, identity: caller.evaluatedAs ?? caller.identity }, Date.now());
   return [...(settings ?? []), [SETTING, rights]];
 }
 
 /** Returns a sink that also charges rows and bytes to the caller's quotas; `sink` itself if there are no quotas. */
-export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means'>, caller: Caller): RowSink {
-  const { quotas } = SealedValue.open(means).limiter;
-  const own = quotasFor(caller, 'query');
-  if (own.length === 0) return sink;
+export function chargingSink(
+  sink: RowSink,
+  { controls }: Pick<RequestParts, 'controls'>,
+  caller: Caller,
+): RowSink {
+  const { quotas } = SealedValue.open(controls).limiter;
+  const callerQuotas = quotasFor(caller, 'query');
+  if (callerQuotas.length === 0) return sink;
   return {
     write: (dataRows, rows) => {
-      quotas.charge(own, 'rows', rows);
-      quotas.charge(own, 'bytes', dataRows.length);
+      quotas.charge(callerQuotas, 'rows', rows);
+      quotas.charge(callerQuotas, 'bytes', dataRows.length);
       return sink.write(dataRows, rows);
     },
   };
@@ -105,22 +109,24 @@ export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means
 
 /** Charges `amount` of `unit` to the caller's query quotas, if any. */
 export function chargeUse(
-  { means }: Pick<RequestParts, 'means'>,
+  { controls }: Pick<RequestParts, 'controls'>,
   caller: Caller,
   unit: QuotaUnit,
   amount: number,
 ): void {
-  if (amount > 0) SealedValue.open(means).limiter.quotas.charge(quotasFor(caller, 'query'), unit, amount);
+  if (amount > 0) SealedValue.open(controls).limiter.quotas.charge(quotasFor(caller, 'query'), unit, amount);
 }
 
 /** Returns options that charge database time to the caller's quotas; empty if the caller has no quotas. */
 export function timeCharge(
-  { means }: Pick<RequestParts, 'means'>,
+  { controls }: Pick<RequestParts, 'controls'>,
   caller: Caller,
-): { readonly spent?: (ms: number) => void } {
-  const { quotas } = SealedValue.open(means).limiter;
-  const own = quotasFor(caller, 'query');
-  return own.length === 0 ? {} : { spent: (ms) => quotas.charge(own, 'ms', Math.ceil(ms)) };
+): { readonly onTimeSpent?: (ms: number) => void } {
+  const { quotas } = SealedValue.open(controls).limiter;
+  const callerQuotas = quotasFor(caller, 'query');
+  return callerQuotas.length === 0
+    ? {}
+    : { onTimeSpent: (ms) => quotas.charge(callerQuotas, 'ms', Math.ceil(ms)) };
 }
 
 /** Values in Postgres' text format, by output name. */
@@ -134,9 +140,9 @@ interface CollectLimits {
   readonly signal: AbortSignal | null;
   readonly settings?: StatementSettings | undefined;
   readonly snapshot?: TransactionSnapshot | null;
-  readonly spent?: (ms: number) => void;
+  readonly onTimeSpent?: (ms: number) => void;
   readonly standby: StandbyReads | null;
-  readonly readFrom: (source: StandbySource | null) => void;
+  readonly onSource: (source: StandbySource | null) => void;
   /** Memory budget charged for the rows until it is released. */
   readonly memory: MemoryShare;
 }
@@ -156,24 +162,27 @@ async function collect(
   const sink = {
     write: (messages: Uint8Array, count: number): void | Promise<void> => {
       memory.require(2 * messages.length + count * ROW_BYTES);
-      const read = (part: readonly Buffer[]): void => {
+      const addRows = (part: readonly Buffer[]): void => {
         for (const row of part) {
           const texts = textValuesOf(row);
           rows.push(new Map(names.map((name, i) => [name, texts[i] ?? null])));
         }
       };
       const all = [...eachDataRow(messages)];
-      return all.length <= AT_ONCE ? read(all) : readInTurns(all, read);
+      return all.length <= MAX_AT_ONCE ? addRows(all) : readInTurns(all, addRows);
     },
   };
   const { truncated } = await engine.execute(plan, values, { resultFormats: [], ...limits }, sink);
   return { rows, truncated };
 }
 
-const AT_ONCE = 4_096;
+const MAX_AT_ONCE = 4_096;
 
-async function readInTurns(all: readonly Buffer[], read: (part: readonly Buffer[]) => void): Promise<void> {
-  for await (const part of slices(all)) read(part);
+async function readInTurns(
+  all: readonly Buffer[],
+  addRows: (part: readonly Buffer[]) => void,
+): Promise<void> {
+  for await (const part of slices(all)) addRows(part);
 }
 
 const SLICE = 4_096;
@@ -187,10 +196,10 @@ export async function* slices<T>(list: readonly T[]): AsyncGenerator<readonly T[
 }
 
 /** Returns the caller and the limits of an operator call within `input`. */
-export function operatorCallerOf({ parts, caller, until, signal, spending }: RuntimeInput): OperatorCaller {
+export function operatorCallerOf({ parts, caller, until, signal, usage }: RuntimeInput): OperatorCaller {
   const { subject } = caller.identity;
   const { timeoutMs } = parts.caps;
-  return { subject, timeoutMs, until, signal, spend: (usage) => spending.add(usage) };
+  return { subject, timeoutMs, until, signal, onUsage: (used) => usage.add(used) };
 }
 
 /** Returns the output of EXPLAIN for the generic plan. @param charged true to charge its time to the caller's quotas */

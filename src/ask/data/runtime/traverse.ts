@@ -11,7 +11,7 @@ import {
   walkedKey,
 } from 'osl-compiler';
 import type { RuntimeInput } from '../parts.js';
-import { type Clip, NOTHING, type RuntimeRows } from '../parts.js';
+import { type Clip, NO_ROWS, type RuntimeRows } from '../parts.js';
 import { arrayValue, elementsOrNull, jsonValue } from './constants.js';
 import { typeNamed } from './passage.js';
 import { textParameter } from './slot-values.js';
@@ -58,22 +58,22 @@ class Trail {
   }
 
   /** Returns a shortest path to `key` at `depth`; of several, the first when keys are compared from the end. */
-  to(key: KeyIdentity, depth: number): readonly TrailStep[] {
-    const places: TrailStep[] = [];
+  pathTo(key: KeyIdentity, depth: number): readonly TrailStep[] {
+    const path: TrailStep[] = [];
     let at = key;
     for (let i = depth - 1; i >= 0; i--) {
       const level = this.#hops[i];
       if (level === undefined) break;
       const { hop, reached } = level;
-      places.push({ edge: hop.edge, entity: hop.to, key: shown(reached.targets.get(at), at) });
+      path.push({ edge: hop.edge, entity: hop.to, key: displayKey(reached.targets.get(at), at) });
       at = reached.parents.get(at) ?? at;
     }
-    places.push({ entity: this.#anchor, key: shown(this.#anchors.get(at), at) });
-    return places.reverse();
+    path.push({ entity: this.#anchor, key: displayKey(this.#anchors.get(at), at) });
+    return path.reverse();
   }
 }
 
-function shown(parts: readonly string[] | undefined, identity: KeyIdentity): string | readonly string[] {
+function displayKey(parts: readonly string[] | undefined, identity: KeyIdentity): string | readonly string[] {
   return parts === undefined || parts.length === 1 ? (parts?.[0] ?? identity) : parts;
 }
 
@@ -103,52 +103,52 @@ export async function traverse(
     return widths === undefined ? [] : [{ plan, widths }];
   });
   const rounds = relation.repeats ? Math.floor(relation.maxHops / steps.length) : 1;
-  const found = new Map<KeyIdentity, ReachedKey>();
-  let frontier = start === null ? await anchorsOf(relation, input) : await startedAt(start, input);
+  const reachedKeys = new Map<KeyIdentity, ReachedKey>();
+  let frontier = start === null ? await anchorsOf(relation, input) : await startKeysOf(start, input);
   let clipped = false;
-  // Keys seen at each step; the anchors count as seen at the last one, whose keys start the next round.
+  // Keys visited at each step. The anchors count as visited at the last step, whose keys start the next round.
   const seen = steps.map((_, i) => new Set(i === steps.length - 1 ? frontier.keys() : []));
   const trail = relation.columns.some((c) => c.name === PATH) ? new Trail(relation.anchor, frontier) : null;
   for (let i = 0; i < rounds * steps.length && frontier.size > 0; i++) {
-    const at = i % steps.length;
-    const [hop, known] = [steps[at], seen[at]];
-    if (hop === undefined || known === undefined) break;
-    const reached = await oneHop(hop, frontier, relation.perHop, input);
+    const stepIndex = i % steps.length;
+    const [hop, visited] = [steps[stepIndex], seen[stepIndex]];
+    if (hop === undefined || visited === undefined) break;
+    const reached = await runHop(hop, frontier, relation.perHop, input);
     clipped ||= reached.clipped;
-    trail?.add(relation.hops[at], reached);
-    const fresh = new Map([...reached.targets].filter(([k]) => !relation.repeats || !known.has(k)));
-    const isEnd = at === steps.length - 1;
-    if (isEnd) for (const [key, parts] of fresh) found.set(key, { parts, depth: i + 1 });
-    for (const key of fresh.keys()) known.add(key);
-    frontier = fresh;
+    trail?.add(relation.hops[stepIndex], reached);
+    const newKeys = new Map([...reached.targets].filter(([k]) => !relation.repeats || !visited.has(k)));
+    const isEnd = stepIndex === steps.length - 1;
+    if (isEnd) for (const [key, parts] of newKeys) reachedKeys.set(key, { parts, depth: i + 1 });
+    for (const key of newKeys.keys()) visited.add(key);
+    frontier = newKeys;
     if (clipped && (relation.clipping === 'refused' || (relation.repeats && isEnd))) break;
   }
   const width = steps.at(-1)?.widths.targetWidth ?? 1;
   const names = Array.from({ length: width }, (_, i) => walkedKey(i, width));
   return {
-    ...NOTHING,
-    json: await foundRows(found, names, relation, trail),
+    ...NO_ROWS,
+    json: await encodeKeys(reachedKeys, names, relation, trail),
     keys: (column) => {
       const index = names.indexOf(column);
-      return [...found.values()].map(({ parts }) => parts[index] ?? null);
+      return [...reachedKeys.values()].map(({ parts }) => parts[index] ?? null);
     },
     clip: clipped ? clipOf(relation, input) : null,
   };
 }
 
 /** Encodes keys with their depths as a JSON array of objects. */
-async function foundRows(
-  found: ReadonlyMap<KeyIdentity, ReachedKey>,
+async function encodeKeys(
+  reachedKeys: ReadonlyMap<KeyIdentity, ReachedKey>,
   names: readonly string[],
   { columns }: TraversalRuntime['relation'],
   trail: Trail | null,
 ): Promise<string> {
   const types = names.map((name) => typeNamed(columns, name));
   const rows: string[] = [];
-  for await (const slice of slices([...found.values()])) {
+  for await (const slice of slices([...reachedKeys.values()])) {
     const texts = slice.map(({ parts, depth }) => {
       const key = names.map((name, i) => [name, jsonValue(parts[i] ?? null, types[i] ?? 'text')] as const);
-      const path = trail === null ? {} : { [PATH]: trail.to(identityOf(parts), depth) };
+      const path = trail === null ? {} : { [PATH]: trail.pathTo(identityOf(parts), depth) };
       return JSON.stringify({ ...Object.fromEntries(key), depth, ...path });
     });
     rows.push(texts.join());
@@ -176,13 +176,13 @@ async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeI
 }
 
 /** Maximum number of start keys. More are refused, since using only some of them would change results. */
-const MOST_ANCHORS = 100_000;
+const MAX_ANCHORS = 100_000;
 
 /** Reads start keys with a governed subquery. */
-async function startedAt(start: GovernedPlan, input: RuntimeInput): Promise<Keys> {
-  const { rows } = await step(start, new Map(), { ...input, plan: start }, MOST_ANCHORS + 1);
-  if (rows.length > MOST_ANCHORS)
-    throw queryError('tooLarge', { what: 'the number of keys that a walk starts from', limit: MOST_ANCHORS });
+async function startKeysOf(start: GovernedPlan, input: RuntimeInput): Promise<Keys> {
+  const { rows } = await step(start, new Map(), { ...input, plan: start }, MAX_ANCHORS + 1);
+  if (rows.length > MAX_ANCHORS)
+    throw queryError('tooLarge', { what: 'the number of keys that a walk starts from', limit: MAX_ANCHORS });
   const padded = start.outputs.map((o) => o.type === 'bpchar');
   const anchors = new Map<KeyIdentity, readonly string[]>();
   for await (const slice of slices(rows)) {
@@ -199,9 +199,9 @@ async function startedAt(start: GovernedPlan, input: RuntimeInput): Promise<Keys
 }
 
 function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInput): Clip {
-  const most = mostPerHop(caller.manifest.catalog);
+  const max = mostPerHop(caller.manifest.catalog);
   const fewer = 'start from fewer keys';
-  const hint = perHop < most ? `raise per_hop, to ${most} at most, or ${fewer}` : fewer;
+  const hint = perHop < max ? `raise per_hop, to ${max} at most, or ${fewer}` : fewer;
   return { what: 'a hop of TRAVERSE', limit: perHop, unit: 'keys (`per_hop`)', hint };
 }
 
@@ -222,13 +222,13 @@ function withoutBlanks(text: string): string {
 }
 
 /** Runs a hop; requests one row more than the cap to detect clipping. */
-async function oneHop({ plan, widths }: TraversalStep, keys: Keys, cap: number, input: RuntimeInput) {
+async function runHop({ plan, widths }: TraversalStep, keys: Keys, cap: number, input: RuntimeInput) {
   const { sourceWidth, targetWidth } = widths;
   const from = [...keys.values()];
-  const given = Array.from({ length: sourceWidth }, (_, i) =>
+  const keyArrays = Array.from({ length: sourceWidth }, (_, i) =>
     arrayText(from.map((parts) => parts[i] ?? null)),
   );
-  const parameters = [...given, String(cap + 1)].map(textParameter);
+  const parameters = [...keyArrays, String(cap + 1)].map(textParameter);
   const { rows } = await step(plan, new Map(), { ...input, plan, parameters }, cap + 1);
   const columns = plan.outputs.map(({ name, type }) => ({ name, padded: type === 'bpchar' }));
   const [source, target] = [columns.slice(0, sourceWidth), columns.slice(sourceWidth)];
@@ -237,9 +237,9 @@ async function oneHop({ plan, widths }: TraversalStep, keys: Keys, cap: number, 
   const parents = new Map<KeyIdentity, KeyIdentity>();
   for await (const slice of slices(rows.slice(0, cap))) {
     for (const row of slice) {
-      const far = keyIn(row, target);
-      const id = identityOf(far);
-      targets.set(id, far);
+      const targetKey = keyIn(row, target);
+      const id = identityOf(targetKey);
+      targets.set(id, targetKey);
       parents.set(id, identityOf(keyIn(row, source)));
     }
   }

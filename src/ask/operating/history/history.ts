@@ -157,7 +157,7 @@ export class ProcessHistory {
     const rings = Object.values(this.#rings);
     const turn = (): void => {
       for (const ring of rings) ring.turn(now);
-      observing.slowest.turn(now);
+      observing.slowest.startMinute(now);
     };
     if (!this.#hasBegun) turn();
     this.#hasBegun = true;

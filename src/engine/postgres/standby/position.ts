@@ -35,27 +35,27 @@ export interface LogOrigin {
 }
 
 /**
- * Positions in the primary's log, each with the time just before the primary was asked for it. Commits before that time
- * end at or before the position, so a standby that has replayed the log up to the position has all of them. Clocks of
- * different machines are never compared.
+ * Positions in the primary's log, each with the time just before it was requested from the primary. Commits before
+ * that time end at or before the position, so a standby that has replayed the log up to the position has all of them.
+ * Clocks of different machines are never compared.
  */
 export class PrimaryHistory {
-  readonly #keptMs: number;
+  readonly #maxAgeMs: number;
   readonly #samples: { readonly at: number; readonly position: WalPosition }[] = [];
   #origin: LogOrigin | null = null;
 
-  /** @param keptMs age in ms at which a sample is dropped */
-  constructor(keptMs: number) {
-    this.#keptMs = keptMs;
+  /** @param maxAgeMs age in ms at which a sample is dropped */
+  constructor(maxAgeMs: number) {
+    this.#maxAgeMs = maxAgeMs;
   }
 
-  /** @param at time before the primary was asked, in ms on the clock of `performance.now()` */
+  /** @param at time just before the request to the primary, in ms on the clock of `performance.now()` */
   add(at: number, position: WalPosition, origin: LogOrigin): void {
     const last = this.#samples.at(-1);
-    const continues = this.isOf(origin) && (last === undefined || last.position <= position);
+    const continues = this.matches(origin) && (last === undefined || last.position <= position);
     if (!continues) this.#samples.length = 0;
     this.#origin = origin;
-    while ((this.#samples[0]?.at ?? at) < at - this.#keptMs) this.#samples.shift();
+    while ((this.#samples[0]?.at ?? at) < at - this.#maxAgeMs) this.#samples.shift();
     this.#samples.push({ at, position });
   }
 
@@ -63,11 +63,11 @@ export class PrimaryHistory {
     return this.#origin === null;
   }
 
-  isOf(origin: LogOrigin): boolean {
-    return this.isOfSystem(origin) && this.#origin?.timeline === origin.timeline;
+  matches(origin: LogOrigin): boolean {
+    return this.matchesSystem(origin) && this.#origin?.timeline === origin.timeline;
   }
 
-  isOfSystem({ system }: LogOrigin): boolean {
+  matchesSystem({ system }: LogOrigin): boolean {
     return this.#origin?.system === system;
   }
 
@@ -149,7 +149,7 @@ export async function compareStandby(
   withinMs: number,
 ): Promise<StandbyComparison> {
   const sessions: PostgresSession[] = [];
-  const opened = async (at: string): Promise<PostgresSession> => {
+  const open = async (at: string): Promise<PostgresSession> => {
     const session = await openSessionOnFirst(at, {
       application_name: 'osl-gateway setup',
       silenceMs: SILENCE_MS,
@@ -158,9 +158,9 @@ export async function compareStandby(
     return session;
   };
   try {
-    const standby = await opened(url);
-    const primary = await opened(primaryUrl);
-    const askedAt = performance.now();
+    const standby = await open(url);
+    const primary = await open(primaryUrl);
+    const requestedAt = performance.now();
     const target = await positionOf(primary);
     const first = await positionOf(standby);
     const compared = {
@@ -170,7 +170,7 @@ export async function compareStandby(
     };
     const isComparable = compared.isStandby && compared.isOfSystem && compared.isOnTimeline;
     if (!isComparable) return { ...compared, lagMs: null };
-    return { ...compared, lagMs: await lagOf(standby, first, target, askedAt, withinMs) };
+    return { ...compared, lagMs: await lagOf(standby, first, target, requestedAt, withinMs) };
   } finally {
     for (const session of sessions) session.cut();
   }
@@ -180,13 +180,13 @@ async function lagOf(
   standby: PostgresSession,
   first: ServerPosition,
   target: ServerPosition,
-  askedAt: number,
+  requestedAt: number,
   withinMs: number,
 ): Promise<number | null> {
-  for (let now = first; ; now = await positionOf(standby)) {
-    const ms = performance.now() - askedAt;
+  for (let current = first; ; current = await positionOf(standby)) {
+    const ms = performance.now() - requestedAt;
     if (ms > withinMs) return null;
-    if (now.position >= target.position) return Math.ceil(ms);
+    if (current.position >= target.position) return Math.ceil(ms);
     await sleep(POLL_MS);
   }
 }

@@ -18,9 +18,9 @@ interface WatchedServerOptions {
   readonly logins: CurrentLogins;
   readonly everyMs: number;
   /** Called with each position and the time just before it was requested, in ms on the clock of `performance.now()`. */
-  readonly moved: (askedAt: number, position: ServerPosition) => void;
+  readonly onPosition: (requestedAt: number, position: ServerPosition) => void;
   /** Called if the server does not answer or has changed its role; polling continues. */
-  readonly lost: (cause: unknown) => void;
+  readonly onLost: (cause: unknown) => void;
 }
 
 /** Polls a server's position in the log, on a separate session. */
@@ -28,23 +28,23 @@ class WatchedServer {
   readonly #options: WatchedServerOptions;
   #session: PostgresSession | null = null;
   #timer: NodeJS.Timeout | null = null;
-  #asking: Promise<void> | null = null;
+  #polling: Promise<void> | null = null;
   #closed = false;
 
   constructor(options: WatchedServerOptions) {
     this.#options = options;
-    this.#asking = this.#ask();
+    this.#polling = this.#poll();
   }
 
   /** Polls the server immediately; resolves when the server has answered or is considered lost. */
-  async askNow(): Promise<void> {
-    const before = this.#asking;
-    await before;
-    if (this.#asking === before && !this.#closed) {
+  async pollNow(): Promise<void> {
+    const previous = this.#polling;
+    await previous;
+    if (this.#polling === previous && !this.#closed) {
       if (this.#timer !== null) clearTimeout(this.#timer);
-      this.#asking = this.#ask();
+      this.#polling = this.#poll();
     }
-    await this.#asking;
+    await this.#polling;
   }
 
   close(): void {
@@ -53,28 +53,28 @@ class WatchedServer {
     this.#session?.cut();
   }
 
-  async #ask(): Promise<void> {
-    const { logins, role, everyMs, moved, lost } = this.#options;
+  async #poll(): Promise<void> {
+    const { logins, role, everyMs, onPosition, onLost } = this.#options;
     try {
       this.#session ??= await logins.connect('url', connect);
-      const askedAt = performance.now();
+      const requestedAt = performance.now();
       const position = await positionOf(this.#session);
       if (position.isStandby !== (role === 'standby')) throw new OtherRole(role);
-      if (!this.#closed) moved(askedAt, position);
-      this.#later(everyMs);
+      if (!this.#closed) onPosition(requestedAt, position);
+      this.#pollLater(everyMs);
     } catch (error) {
       this.#session?.cut();
       this.#session = null;
-      if (!this.#closed) lost(error);
-      this.#later(RETRY_MS);
+      if (!this.#closed) onLost(error);
+      this.#pollLater(RETRY_MS);
     }
   }
 
-  #later(ms: number): void {
+  #pollLater(ms: number): void {
     if (this.#closed) this.#session?.cut();
     else
       this.#timer = setTimeout(() => {
-        this.#asking = this.#ask();
+        this.#polling = this.#poll();
       }, ms).unref();
   }
 }
@@ -115,9 +115,9 @@ interface StandbyHost {
 /** Maximum wait in ms for a session with a standby; after that, the primary is used. */
 const WAIT_MS = 500;
 /** Number of positions polled per `maxLagMs`, and the bounds of the polling interval in ms. */
-const SAMPLES = 10;
-const SHORTEST_MS = 50;
-const LONGEST_MS = 500;
+const POLLS_PER_LAG = 10;
+const MIN_INTERVAL_MS = 50;
+const MAX_INTERVAL_MS = 500;
 
 /**
  * The standbys of a database, with the age of their data. Polls the primary for its position in the log, and each
@@ -126,8 +126,8 @@ const LONGEST_MS = 500;
 export class StandbySet implements Standbys {
   readonly #standbys: readonly Standby[];
   readonly #logins: ReadonlyMap<string, CurrentLogins>;
-  readonly #watched: readonly WatchedServer[];
-  readonly #watchedStandbys = new Map<QueryServer, WatchedServer>();
+  readonly #watchers: readonly WatchedServer[];
+  readonly #watcherOf = new Map<QueryServer, WatchedServer>();
   readonly #reported = new Map<string, StandbyFault | null>();
   readonly #onChange: StandbyHost['onStandby'];
   /** Standbys must have all commits before this time, which include everything that the gateway has published. */
@@ -135,24 +135,28 @@ export class StandbySet implements Standbys {
 
   /** Starts polling the primary and all standbys. A server that cannot be reached is retried. */
   constructor({ servers, maxLagMs }: StandbyConfigs, host: StandbyHost) {
-    const everyMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, maxLagMs / SAMPLES));
+    const everyMs = Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, maxLagMs / POLLS_PER_LAG));
     const history = new PrimaryHistory(2 * maxLagMs);
     this.#onChange = host.onStandby;
-    const made = servers.map(({ name, url, logins: source }) => {
+    const entries = servers.map(({ name, url, logins: source }) => {
       const logins = new CurrentLogins({ url, systemUrl: null, ...(source && { logins: source }) });
-      return { name, logins, standby: new Standby(name, opener(name, logins, host), history, maxLagMs) };
+      return {
+        name,
+        logins,
+        standby: new Standby(name, queryServerOpener(name, logins, host), history, maxLagMs),
+      };
     });
-    this.#standbys = made.map(({ standby }) => standby);
-    this.#logins = new Map(made.map(({ name, logins }) => [name, logins]));
-    this.#watched = [
+    this.#standbys = entries.map(({ standby }) => standby);
+    this.#logins = new Map(entries.map(({ name, logins }) => [name, logins]));
+    this.#watchers = [
       new WatchedServer({
         role: 'primary',
         logins: host.primary,
         everyMs,
-        moved: (at, { position, origin }) => history.add(at, position, origin),
-        lost: () => undefined, // the primary's own sessions report it
+        onPosition: (at, { position, origin }) => history.add(at, position, origin),
+        onLost: () => undefined, // the primary's own sessions report it
       }),
-      ...made.map(({ standby, logins }) => this.#watch(standby, logins, everyMs)),
+      ...entries.map(({ standby, logins }) => this.#watch(standby, logins, everyMs)),
     ];
   }
 
@@ -162,7 +166,7 @@ export class StandbySet implements Standbys {
   }
 
   async isDown(server: QueryServer): Promise<boolean> {
-    await this.#watchedStandbys.get(server)?.askNow();
+    await this.#watcherOf.get(server)?.pollNow();
     return this.#standbys.find((standby) => standby.server === server)?.isDown ?? false;
   }
 
@@ -176,14 +180,14 @@ export class StandbySet implements Standbys {
       if (usable !== null && (best === null || usable.server.pool.load < best.server.pool.load))
         best = usable;
     }
-    if (best !== null) reads.chose(best.server, best.asOf);
+    if (best !== null) reads.onChosen(best.server, best.asOf);
     return best;
   }
 
   recheck(server: QueryServer, reads: StandbyReads): UsableStandby | null {
     const standby = this.#standbys.find((s) => s.server === server);
     const usable = standby?.usable(this.#notBeforeOn(server, reads)) ?? null;
-    if (usable !== null) reads.chose(server, usable.asOf);
+    if (usable !== null) reads.onChosen(server, usable.asOf);
     return usable;
   }
 
@@ -205,7 +209,7 @@ export class StandbySet implements Standbys {
   }
 
   close(): void {
-    for (const watched of this.#watched) watched.close();
+    for (const watcher of this.#watchers) watcher.close();
     for (const { server } of this.#standbys) {
       server.pool.close();
       server.lanes?.close();
@@ -217,21 +221,21 @@ export class StandbySet implements Standbys {
   }
 
   #watch(standby: Standby, logins: CurrentLogins, everyMs: number): WatchedServer {
-    const watched = new WatchedServer({
+    const watcher = new WatchedServer({
       role: 'standby',
       logins,
       everyMs,
-      moved: (_, position) => {
-        standby.moved(position);
+      onPosition: (_, position) => {
+        standby.setPosition(position);
         this.#report(standby);
       },
-      lost: (cause) => {
-        standby.lost(cause instanceof OtherRole ? 'it is not a standby now' : 'it cannot be reached');
+      onLost: (cause) => {
+        standby.setFault(cause instanceof OtherRole ? 'it is not a standby now' : 'it cannot be reached');
         this.#report(standby);
       },
     });
-    this.#watchedStandbys.set(standby.server, watched);
-    return watched;
+    this.#watcherOf.set(standby.server, watcher);
+    return watcher;
   }
 
   #report(standby: Standby): void {
@@ -243,12 +247,16 @@ export class StandbySet implements Standbys {
 }
 
 /** Returns a function that creates the query sessions of a standby. */
-function opener(name: string, logins: CurrentLogins, { sizes, memory }: StandbyHost): OpenQueryServer {
+function queryServerOpener(
+  name: string,
+  logins: CurrentLogins,
+  { sizes, memory }: StandbyHost,
+): OpenQueryServer {
   // Changes of this status are not reported: `StandbySet` polls the standby and reports whether it can be reached.
   const reach = new ConnectionStatus(() => undefined);
   return (check) =>
     queryServer(
-      (limits, mode) => logins.connect('url', (at) => connectGoverned(at, memory, limits, mode, check)),
+      (limits, mode) => logins.connect('url', (url) => connectGoverned(url, memory, limits, mode, check)),
       reach,
       { ...sizes, waitMs: WAIT_MS },
       name,

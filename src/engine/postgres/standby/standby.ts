@@ -40,15 +40,15 @@ export class Standby {
   }
 
   /** Records a position that the standby has reported. */
-  moved(position: ServerPosition): void {
+  setPosition(position: ServerPosition): void {
     this.#replayed = position;
-    this.#fault = this.#judge(position.origin);
+    this.#fault = this.#faultOf(position.origin);
     this.server.pool.retry();
   }
 
   /**
-   * Rejects a session that is not with the server whose position is known, since a host name may stand for several
-   * servers.
+   * Rejects a session with a server other than the one whose position is known, since a host name may resolve to
+   * several servers.
    *
    * @throws Error
    */
@@ -58,7 +58,7 @@ export class Standby {
       throw new Error('the session is not with the standby whose position is known');
   }
 
-  lost(fault: StandbyFault): void {
+  setFault(fault: StandbyFault): void {
     this.#replayed = null;
     this.#fault = fault;
   }
@@ -89,7 +89,7 @@ export class Standby {
   }
 
   get #asOf(): number | null {
-    if (this.#replayed === null || !this.#history.isOf(this.#replayed.origin)) return null;
+    if (this.#replayed === null || !this.#history.matches(this.#replayed.origin)) return null;
     return this.#history.asOf(this.#replayed.position);
   }
 
@@ -97,10 +97,10 @@ export class Standby {
    * Returns the reason not to use the standby; null if it may be used. A standby that is not in use is used again only
    * when its age is within half the limit, so that it does not alternate at the limit.
    */
-  #judge(origin: LogOrigin): StandbyFault | null {
+  #faultOf(origin: LogOrigin): StandbyFault | null {
     if (this.#history.isEmpty) return 'the primary does not tell its position';
-    if (!this.#history.isOf(origin))
-      return this.#history.isOfSystem(origin)
+    if (!this.#history.matches(origin))
+      return this.#history.matchesSystem(origin)
         ? 'it follows another timeline'
         : 'it belongs to another system';
     const asOf = this.#asOf;

@@ -1,5 +1,5 @@
 import { FEATURES } from 'osl-compiler';
-import { ORIGINS } from '../../../ask/data/explain.js';
+import { PARAMETER_ORIGINS } from '../../../ask/data/explain.js';
 import { METRICS_COMPONENTS } from '../bodies/metrics.js';
 import { QUERY, SAMPLE_REQUEST, SUBSCRIPTION } from '../bodies/query.js';
 import { PROBLEM } from '../problem.js';
@@ -142,7 +142,7 @@ const PLAN = object(
           object({
             type: text('Postgres type of the parameter.'),
             from: {
-              ...oneOf(...ORIGINS),
+              ...oneOf(...PARAMETER_ORIGINS),
               description:
                 'Origin of the value: `literal` (in the query text), `parameter` (the caller’s `$n`), `gateway` (policy, metric or compiler), `attribute` (of the caller), `step` (an earlier step) or `mask_key` (key for masks).',
             },

@@ -65,7 +65,7 @@ async function streamAnswer(
       copies: encoding.copies,
       receipt: parsed.receipt,
       maxRows: 0,
-      again: question.mayBeOld === true ? 'given before' : 'anew',
+      caching: question.mayBeOld === true ? 'reuse' : 'refresh',
       standby: question.mayBeOld === true ? new SessionReads() : null,
       signal,
       sink: (plan, versions, redacted) => stream.open({ plan, versions, redacted }),

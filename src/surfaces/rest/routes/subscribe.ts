@@ -12,7 +12,7 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
   app.post('/osl/subscribe', { schema: SUBSCRIBE_OPERATION }, async (request, reply) => {
     const { call } = request;
     const subscription = await readRequest(service, call, 'subscribe', () =>
-      readSubscription(request, service.subscriptions.limits.leastMs),
+      readSubscription(request, service.subscriptions.limits.minIntervalMs),
     );
     const stop = new AbortController();
     const end = (): void => {

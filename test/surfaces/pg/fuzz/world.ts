@@ -59,7 +59,7 @@ export async function openWorld(count: number): Promise<World> {
   const limiter = {
     ...sealed.limiter,
     takeAddress: () => ({ ok: true as const }),
-    guesses: { wrong: () => undefined, right: () => true },
+    guesses: { countWrong: () => undefined, acceptsRight: () => true },
   };
   const audit = watchedLog(sealed.audit, ({ kind, subject }) => {
     if (kind === 'decision' && subject) decisions.set(subject, (decisions.get(subject) ?? 0) + 1);
