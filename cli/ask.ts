@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { isThisMachine, type Settings } from '../src/service/settings.js';
+import { isLoopbackHost, type Settings } from '../src/service/settings.js';
 import { type CallerFlags, callerToken } from './caller.js';
 import { type HttpReply, postQuery, type QueryBody, serverUrl } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';
@@ -139,5 +139,5 @@ function adminUrl(given: string | undefined, settings: Settings): string {
       'error: the server has no admin listener: start it with OSL_ADMIN_PORT, such as 8643',
     );
   const address = adminHost === '0.0.0.0' ? '127.0.0.1' : adminHost === '::' ? '::1' : adminHost;
-  return `${isThisMachine(adminHost) ? 'http' : 'https'}://${urlHost(address)}:${adminPort}`;
+  return `${isLoopbackHost(adminHost) ? 'http' : 'https'}://${urlHost(address)}:${adminPort}`;
 }

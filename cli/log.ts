@@ -37,10 +37,10 @@ export function logLevelPart(): readonly ReloadPart[] {
   if (!isSet('OSL_LOG_LEVEL_FILE')) return [];
   const prepare = () => {
     const next = levelNow();
-    const take = (): void => {
+    const apply = (): void => {
       level = next;
     };
-    return { now: `log level ${next}`, kept: null, take };
+    return { now: `log level ${next}`, kept: null, apply };
   };
   return [{ prepare }];
 }

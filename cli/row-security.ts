@@ -11,7 +11,12 @@ import {
   writeRowSecurity,
 } from '../src/model/row-security/index.js';
 import type { Model } from '../src/model/served-model.js';
-import { connectFault, connectorUrl, urlInFile, withoutPassword } from '../src/service/connector-url.js';
+import {
+  connectorUrl,
+  describeConnectFault,
+  readUrlFile,
+  withoutPassword,
+} from '../src/service/connector-url.js';
 import { tenantKeys } from '../src/service/keys.js';
 import { loadServed } from '../src/service/model.js';
 import { rowSecurityDesign, rowSecurityKey } from '../src/service/row-security.js';
@@ -107,7 +112,7 @@ async function connectTo(url: string) {
   try {
     return await surveyPostgres(url);
   } catch (error) {
-    throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);
+    throw usage(`${withoutPassword(url)}: ${describeConnectFault(error)}`);
   }
 }
 
@@ -117,7 +122,8 @@ async function asOwner(
   work: (url: string) => Promise<void>,
 ): Promise<void> {
   const owner =
-    url ?? (urlFile === undefined ? await connectorUrl(process.env, `${urlEnv}_SYSTEM`) : urlInFile(urlFile));
+    url ??
+    (urlFile === undefined ? await connectorUrl(process.env, `${urlEnv}_SYSTEM`) : readUrlFile(urlFile));
   const hint = `give the URL of the role that owns the tables: --url, --url-file or ${urlEnv}_SYSTEM`;
   if (owner === null) throw failed(`connector \`${name}\`: policies are written by the tables' owner`, hint);
   try {

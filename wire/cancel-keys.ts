@@ -1,7 +1,7 @@
 import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 
-const LONGEST_KEY = 32;
-const NOBODY = randomBytes(LONGEST_KEY);
+const MAX_KEY_BYTES = 32;
+const UNKNOWN_KEY = randomBytes(MAX_KEY_BYTES);
 
 export interface CancelKey {
   /**
@@ -38,7 +38,7 @@ export class CancelKeys {
   /** @param length the key length in bytes: 4 for protocol 3.0, 32 for 3.2 */
   issue(length: 4 | 32, cancel: () => void): CancelKey {
     let processId: number;
-    do processId = this.#number();
+    do processId = this.#randomProcessId();
     while (this.#targets.has(processId));
     const key = randomBytes(length);
     this.#targets.set(processId, { key, padded: pad(key), cancel });
@@ -57,22 +57,22 @@ export class CancelKeys {
     return directory.cancel(server, processId, key);
   }
 
-  #number(): number {
+  #randomProcessId(): number {
     if (this.#directory === null) return randomInt(1, 2 ** 31);
     return this.#directory.server * 2 ** RANDOM_BITS + randomInt(2 ** RANDOM_BITS);
   }
 
   cancelOwn(processId: number, key: Buffer): boolean {
     const target = this.#targets.get(processId);
-    const same = timingSafeEqual(pad(key), target?.padded ?? NOBODY);
-    if (!same || target === undefined || key.length !== target.key.length) return false;
+    const isEqual = timingSafeEqual(pad(key), target?.padded ?? UNKNOWN_KEY);
+    if (!isEqual || target === undefined || key.length !== target.key.length) return false;
     target.cancel();
     return true;
   }
 }
 
 function pad(key: Buffer): Buffer {
-  const padded = Buffer.alloc(LONGEST_KEY);
-  key.copy(padded, 0, 0, LONGEST_KEY);
+  const padded = Buffer.alloc(MAX_KEY_BYTES);
+  key.copy(padded, 0, 0, MAX_KEY_BYTES);
   return padded;
 }

@@ -10,8 +10,8 @@ import { loginTurns } from './loop-turns.js';
 import {
   authenticationOk,
   backendKeyData,
-  identityOf,
   parameterStatus,
+  readIdentity,
   type StartupIdentity,
   type StartupMessage,
 } from './messages/startup.js';
@@ -55,7 +55,7 @@ export class WireConnection implements HandshakeConnection {
   /** True while a handshake packet is incomplete; as in Postgres, the client then gets no error message. */
   #awaitsPacket = true;
   /** Error with which the handler called `end` before the session existed; otherwise null. */
-  #ending: WireError | null = null;
+  #endReason: WireError | null = null;
 
   constructor(socket: Socket, host: ConnectionHost) {
     this.#socket = socket;
@@ -85,7 +85,7 @@ export class WireConnection implements HandshakeConnection {
   /** Serves the connection until it ends. `onAuthenticated` is called when the session begins. Never throws. */
   async run(onAuthenticated: () => void): Promise<void> {
     this.input.attach(this.#socket);
-    const timer = setTimeout(() => this.#refuseLate(), this.#host.settings.authenticationTimeoutMs);
+    const timer = setTimeout(() => this.#refuseOverdue(), this.#host.settings.authenticationTimeoutMs);
     try {
       await this.#serve(() => {
         clearTimeout(timer);
@@ -112,8 +112,8 @@ export class WireConnection implements HandshakeConnection {
     this.#record(kind, isExplained ? reason.sqlstate : null, reason.message);
   }
 
-  awaitPacket(yes: boolean): void {
-    this.#awaitsPacket = yes;
+  awaitPacket(isWaiting: boolean): void {
+    this.#awaitsPacket = isWaiting;
   }
 
   drain(reason: WireError): void {
@@ -160,7 +160,7 @@ export class WireConnection implements HandshakeConnection {
     const startup = await handshake(this);
     if (startup === null) return;
     await loginTurns.take();
-    const identity = identityOf(startup, this.#host.settings.startupParameters);
+    const identity = readIdentity(startup, this.#host.settings.startupParameters);
     this.#user = identity.user;
     this.#phase = 'password';
     if (!this.#encrypted && !isLoopback(this.remoteAddress)) {
@@ -186,22 +186,23 @@ export class WireConnection implements HandshakeConnection {
     let refusal: WireError | null = null;
     const { user } = identity;
     const certificate = this.#certificate;
-    const certified = certificate !== null && this.#host.handler.certified?.(user, certificate) === true;
+    const isCertified =
+      certificate !== null && this.#host.handler.authenticateByCertificate?.(user, certificate) === true;
     const verify = async (password: string | null): Promise<boolean> => {
       try {
         await loginTurns.take();
-        const login = { ...this.#login(identity), password, certificate: certified ? certificate : null };
+        const login = { ...this.#login(identity), password, certificate: isCertified ? certificate : null };
         handler = await this.#host.handler.authenticate(login, this.#control());
       } catch (cause) {
         refusal = this.#refusalFor(cause);
       }
       return handler !== null;
     };
-    const ask = (request: Uint8Array): void => {
+    const sendToClient = (request: Uint8Array): void => {
       this.output.messages.append(request);
       this.output.flush();
     };
-    if (certified) {
+    if (isCertified) {
       if (!(await verify(null))) {
         if (refusal !== null) this.output.end(refusal);
         return null;
@@ -209,26 +210,27 @@ export class WireConnection implements HandshakeConnection {
       authenticationOk(this.output.messages);
       return handler;
     }
-    const verifier = this.#host.handler.scram?.(user) ?? null;
-    let wrong = false;
-    const disproved = (): Promise<void> => {
-      wrong = true;
+    const verifier = this.#host.handler.scramVerifier?.(user) ?? null;
+    let isWrongPassword = false;
+    const rejectProof = (): Promise<void> => {
+      isWrongPassword = true;
       return this.#noteWrongPassword(user);
     };
-    const ok =
+    const okMessage =
       verifier === null
-        ? await exchangePassword(user, { ask, verify, answer: () => this.#passwordMessage() })
+        ? await exchangePassword(user, { sendToClient, verify, readPassword: () => this.#passwordMessage() })
         : await exchangeScram(user, verifier, {
-            proved: () => verify(null),
-            disproved,
-            ...this.#scram(ask),
+            acceptProof: () => verify(null),
+            rejectProof,
+            ...this.#scram(sendToClient),
           });
     if (refusal !== null) this.output.end(refusal);
-    if (ok === null) {
-      if (wrong || (verifier !== null && refusal === null && !this.input.ended)) throw wrongPassword(user);
+    if (okMessage === null) {
+      if (isWrongPassword || (verifier !== null && refusal === null && !this.input.ended))
+        throw wrongPassword(user);
       return null;
     }
-    this.output.messages.append(ok);
+    this.output.messages.append(okMessage);
     return handler;
   }
 
@@ -246,25 +248,25 @@ export class WireConnection implements HandshakeConnection {
    * Adds channel binding to `exchangeScram`, which does not support it. The returned functions throw FATAL 08P01 and
    * 28000.
    */
-  #scram(ask: ScramSteps['ask']): Pick<ScramSteps, 'ask' | 'answer'> {
-    const endPoint = this.#endPoint();
-    let offered = false;
+  #scram(sendToClient: ScramSteps['sendToClient']): Pick<ScramSteps, 'sendToClient' | 'readPassword'> {
+    const channelBinding = this.#channelBinding();
+    let isOffered = false;
     let choice: ScramChoice | null = null;
     return {
-      ask: (request) => {
-        if (offered) return ask(request);
-        offered = true;
-        offerScram(this.output.messages, endPoint);
+      sendToClient: (request) => {
+        if (isOffered) return sendToClient(request);
+        isOffered = true;
+        offerScram(this.output.messages, channelBinding);
         this.output.flush();
       },
-      answer: async () => {
+      readPassword: async () => {
         const body = await this.#passwordBody();
         if (body === null) return null;
         if (choice !== null) {
           checkScramFinal(body, choice);
           return encodePassword(Frontend.password, body);
         }
-        choice = readScramFirst(body, endPoint);
+        choice = readScramFirst(body, channelBinding);
         return encodePassword(Frontend.password, choice.plain);
       },
     };
@@ -274,9 +276,9 @@ export class WireConnection implements HandshakeConnection {
    * Returns the channel binding data of the server certificate in use; null if the connection or the certificate does
    * not support channel binding.
    */
-  #endPoint(): Buffer | null {
-    const shown = this.#socket instanceof TLSSocket ? this.#socket.getX509Certificate() : undefined;
-    return shown === undefined ? null : serverEndPoint(shown);
+  #channelBinding(): Buffer | null {
+    const certificate = this.#socket instanceof TLSSocket ? this.#socket.getX509Certificate() : undefined;
+    return certificate === undefined ? null : serverEndPoint(certificate);
   }
 
   /** Reads the next password message; null if the client has disconnected. Throws FATAL 08P01, 22021 and 28P01. */
@@ -296,7 +298,7 @@ export class WireConnection implements HandshakeConnection {
       if (this.input.ended) return null;
       const frame = this.input.decoder.next(passwordOnly);
       if (frame !== null) return frame.body;
-      await this.input.more();
+      await this.input.waitForMore();
     }
   }
 
@@ -305,7 +307,7 @@ export class WireConnection implements HandshakeConnection {
   }
 
   #refusalFor(cause: unknown): WireError {
-    if (cause instanceof WireError) return cause.as('FATAL');
+    if (cause instanceof WireError) return cause.withSeverity('FATAL');
     this.#host.settings.onInternalError(cause);
     return internalError('FATAL');
   }
@@ -319,14 +321,14 @@ export class WireConnection implements HandshakeConnection {
       deallocate: (name) => this.#session?.deallocate(name) ?? false,
       statement: (name) => this.#session?.statement(name),
       statements: () => this.#session?.statements() ?? [],
-      keep: (name, statement, text) => this.#session?.keep(name, statement, text),
+      storeStatement: (name, statement, text) => this.#session?.storeStatement(name, statement, text),
       deallocateAll: () => this.#session?.deallocateAll(),
       closePortals: () => this.#session?.closePortals(),
       portal: (name) => this.#session?.portal(name),
       cancel: () => this.#session?.cancel(),
       notify: (channel, payload) => this.#session?.notify(this.#processId, channel, payload),
       end: (reason) => {
-        if (this.#session === null) this.#ending = reason;
+        if (this.#session === null) this.#endReason = reason;
         else this.#session.end(reason);
       },
     };
@@ -341,7 +343,7 @@ export class WireConnection implements HandshakeConnection {
     backendKeyData(out, processId, key);
     this.#processId = processId;
     this.#session = session;
-    if (this.#ending !== null) session.end(this.#ending);
+    if (this.#endReason !== null) session.end(this.#endReason);
     try {
       await session.run();
     } finally {
@@ -349,7 +351,7 @@ export class WireConnection implements HandshakeConnection {
     }
   }
 
-  #refuseLate(): void {
+  #refuseOverdue(): void {
     this.refuse(
       this.#phase === 'tls' ? 'tls' : 'timeout',
       fatal('57014', 'canceling authentication due to timeout'),

@@ -45,21 +45,21 @@ export class WireError extends Error {
     this.origin = origin ?? this;
   }
 
-  as(severity: ErrorSeverity): WireError {
+  withSeverity(severity: ErrorSeverity): WireError {
     return severity === this.severity
       ? this
       : new WireError(severity, this.sqlstate, this.message, this, this.origin);
   }
 
   /** Returns a copy without a position, for an error in a text that the client did not send. */
-  unplaced(): WireError {
+  withoutPosition(): WireError {
     if (this.position === undefined) return this;
     const fields = { ...fieldsOf(this), position: undefined };
     return new WireError(this.severity, this.sqlstate, this.message, fields, this.origin);
   }
 
   /** Returns a copy with the position shifted by `characters`, for a statement inside a longer text. */
-  shifted(characters: number): WireError {
+  withShiftedPosition(characters: number): WireError {
     if (this.position === undefined || characters === 0) return this;
     const position = this.position + characters;
     return new WireError(

@@ -42,10 +42,10 @@ export class FastSeries implements FastAnswer {
   readonly #host: FastSession;
   readonly #lane: FastLane;
   #busy = false;
-  #wake: (() => void) | null = null;
-  #parsed = false;
-  #bound = false;
-  #described = false;
+  #onEnded: (() => void) | null = null;
+  #hasParse = false;
+  #hasBind = false;
+  #hasDescribe = false;
   #formats: readonly FormatCode[] = ALL_TEXT;
 
   constructor(host: FastSession, laneOf: (answer: FastAnswer) => FastLane) {
@@ -64,8 +64,8 @@ export class FastSeries implements FastAnswer {
   take(): boolean {
     const type = this.#host.decoder.peek();
     if (type === Frontend.query) this.#busy = this.#takeQuery();
-    else if (type === Frontend.bind) this.#busy = this.#takeBound();
-    else if (type === Frontend.parse) this.#busy = this.#takeParsed();
+    else if (type === Frontend.bind) this.#busy = this.#takeBindSeries();
+    else if (type === Frontend.parse) this.#busy = this.#takeParseSeries();
     return this.#busy;
   }
 
@@ -77,7 +77,7 @@ export class FastSeries implements FastAnswer {
   async ended(): Promise<void> {
     if (!this.#busy) return;
     await new Promise<void>((resolve) => {
-      this.#wake = resolve;
+      this.#onEnded = resolve;
     });
   }
 
@@ -116,14 +116,14 @@ export class FastSeries implements FastAnswer {
   #end(failure: { readonly cause: unknown } | null): void {
     this.#busy = false;
     this.#host.onAnswered(failure);
-    this.#wake?.();
+    this.#onEnded?.();
   }
 
   #begin(columns: readonly ColumnDescription[]): void {
     const out = this.#host.output.messages;
-    if (this.#parsed) parseComplete(out);
-    if (this.#bound) bindComplete(out);
-    if (this.#described) rowDescription(out, columns, this.#formats);
+    if (this.#hasParse) parseComplete(out);
+    if (this.#hasBind) bindComplete(out);
+    if (this.#hasDescribe) rowDescription(out, columns, this.#formats);
   }
 
   #takeQuery(): boolean {
@@ -131,9 +131,9 @@ export class FastSeries implements FastAnswer {
     const { bytes, start } = decoder;
     const end = messageEnd(decoder, start);
     if (end < 0 || bytes[end - 1] !== 0) return false;
-    this.#parsed = false;
-    this.#bound = false;
-    this.#described = true;
+    this.#hasParse = false;
+    this.#hasBind = false;
+    this.#hasDescribe = true;
     this.#formats = ALL_TEXT;
     if (!this.#lane.query(bytes, start + HEADER, end - 1)) return false;
     decoder.skip(end - start);
@@ -141,56 +141,60 @@ export class FastSeries implements FastAnswer {
     return true;
   }
 
-  #takeBound(): boolean {
+  #takeBindSeries(): boolean {
     const { decoder, statements } = this.#host;
-    const series = boundSeries(decoder, decoder.start);
-    if (series === null || !isWholeRun(decoder.bytes, series)) return false;
-    return this.#unlessWrong(() => {
-      const message = decodeBind(decoder.bytes.subarray(decoder.start + HEADER, series.bound));
+    const series = bindSeriesAt(decoder, decoder.start);
+    if (series === null || !runsUnnamedPortal(decoder.bytes, series)) return false;
+    return this.#takeIfValid(() => {
+      const message = decodeBind(decoder.bytes.subarray(decoder.start + HEADER, series.bindEnd));
       const statement = statements.find(message.statement);
       if (message.portal !== '' || statement === null) return false;
       const bind = fitBind(message, statement);
-      return this.#lane.execute(statement, bind) && this.#took(series, false, bind.resultFormats);
+      return this.#lane.execute(statement, bind) && this.#consume(series, false, bind.resultFormats);
     });
   }
 
-  #takeParsed(): boolean {
+  #takeParseSeries(): boolean {
     const { decoder, statements, prepare } = this.#host;
     const { bytes, start } = decoder;
     const end = messageEnd(decoder, start);
-    const parsed = end < 0 ? null : parsedOf(bytes, start, end);
-    const series = parsed === null || bytes[end] !== Frontend.bind ? null : boundSeries(decoder, end);
-    if (parsed === null || series === null || !isWholeRun(bytes, series)) return false;
+    const parse = end < 0 ? null : readUnnamedParse(bytes, start, end);
+    const series = parse === null || bytes[end] !== Frontend.bind ? null : bindSeriesAt(decoder, end);
+    if (parse === null || series === null || !runsUnnamedPortal(bytes, series)) return false;
     const size = end - start;
     if (!statements.admits(size)) return false;
-    return this.#unlessWrong(() => {
-      const message = decodeBind(bytes.subarray(end + HEADER, series.bound));
+    return this.#takeIfValid(() => {
+      const message = decodeBind(bytes.subarray(end + HEADER, series.bindEnd));
       if (message.portal !== '' || message.statement !== '') return false;
       let formats = ALL_TEXT;
-      const bindTo: Parameters<FastLane['parse']>[4] = (described) => {
-        const bind = fitBind(message, described);
+      const bindTo: Parameters<FastLane['parse']>[4] = (statement) => {
+        const bind = fitBind(message, statement);
         formats = bind.resultFormats;
         return bind;
       };
-      const { from, to, oids } = parsed;
+      const { from, to, oids } = parse;
       if (!this.#lane.parse(bytes, from, to, oids, bindTo)) return false;
       const text = bytes.toString('utf8', from, to);
       statements.defer(size, () => prepare(text, oids));
-      return this.#took(series, true, formats);
+      return this.#consume(series, true, formats);
     });
   }
 
-  #took({ described, bound, end }: BoundSeries, parsed: boolean, formats: readonly FormatCode[]): true {
-    this.#parsed = parsed;
-    this.#bound = true;
-    this.#described = described > bound;
+  #consume(
+    { describeEnd, bindEnd, end }: BindSeries,
+    hasParse: boolean,
+    formats: readonly FormatCode[],
+  ): true {
+    this.#hasParse = hasParse;
+    this.#hasBind = true;
+    this.#hasDescribe = describeEnd > bindEnd;
     this.#formats = formats;
     this.#host.decoder.skip(end - this.#host.decoder.start);
     return true;
   }
 
   /** Leaves malformed messages to the regular path, which reports them. */
-  #unlessWrong(take: () => boolean): boolean {
+  #takeIfValid(take: () => boolean): boolean {
     try {
       return take();
     } catch (cause) {
@@ -200,11 +204,11 @@ export class FastSeries implements FastAnswer {
   }
 }
 
-/** End offsets of the messages in a series: Bind, Describe (equal to `bound` if absent), Execute, Sync. */
-interface BoundSeries {
-  readonly bound: number;
-  readonly described: number;
-  readonly executed: number;
+/** End offsets of the messages in a series: Bind, Describe (equal to `bindEnd` if absent), Execute, Sync. */
+interface BindSeries {
+  readonly bindEnd: number;
+  readonly describeEnd: number;
+  readonly executeEnd: number;
   readonly end: number;
 }
 
@@ -212,27 +216,29 @@ interface BoundSeries {
  * Locates the series Bind, optional Describe, Execute, Sync that begins at `start`; returns null if other messages
  * follow the Bind or the series is incomplete.
  */
-function boundSeries(decoder: FrameDecoder, start: number): BoundSeries | null {
+function bindSeriesAt(decoder: FrameDecoder, start: number): BindSeries | null {
   const { bytes } = decoder;
-  const bound = messageEnd(decoder, start);
-  const described = bound >= 0 && bytes[bound] === Frontend.describe ? messageEnd(decoder, bound) : bound;
-  const executed =
-    described >= 0 && bytes[described] === Frontend.execute ? messageEnd(decoder, described) : -1;
-  const end = executed >= 0 && bytes[executed] === Frontend.sync ? messageEnd(decoder, executed) : -1;
-  return end >= 0 && end === executed + HEADER ? { bound, described, executed, end } : null;
+  const bindEnd = messageEnd(decoder, start);
+  const describeEnd =
+    bindEnd >= 0 && bytes[bindEnd] === Frontend.describe ? messageEnd(decoder, bindEnd) : bindEnd;
+  const executeEnd =
+    describeEnd >= 0 && bytes[describeEnd] === Frontend.execute ? messageEnd(decoder, describeEnd) : -1;
+  const end = executeEnd >= 0 && bytes[executeEnd] === Frontend.sync ? messageEnd(decoder, executeEnd) : -1;
+  return end >= 0 && end === executeEnd + HEADER ? { bindEnd, describeEnd, executeEnd, end } : null;
 }
 
 const UNNAMED_PORTAL = Buffer.from('P\0');
-const TO_THE_END = Buffer.alloc(5);
+const UNNAMED_ALL_ROWS = Buffer.alloc(5);
 
 /** True if the series runs the unnamed portal to its end, and describes no other portal. */
-function isWholeRun(bytes: Buffer, { bound, described, executed }: BoundSeries): boolean {
-  const isDescribed = described === bound || UNNAMED_PORTAL.equals(bytes.subarray(bound + HEADER, described));
-  return isDescribed && TO_THE_END.equals(bytes.subarray(described + HEADER, executed));
+function runsUnnamedPortal(bytes: Buffer, { bindEnd, describeEnd, executeEnd }: BindSeries): boolean {
+  const isDescribed =
+    describeEnd === bindEnd || UNNAMED_PORTAL.equals(bytes.subarray(bindEnd + HEADER, describeEnd));
+  return isDescribed && UNNAMED_ALL_ROWS.equals(bytes.subarray(describeEnd + HEADER, executeEnd));
 }
 
 /** Returns the text's offsets and the declared types of a Parse of the unnamed statement; null for any other Parse. */
-function parsedOf(
+function readUnnamedParse(
   bytes: Buffer,
   start: number,
   end: number,

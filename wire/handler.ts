@@ -10,12 +10,12 @@ export interface Handler {
    * Called first if the client presented a certificate signed by a trusted authority; returns true if it authenticates
    * `user` without a password. Throws `WireError` to refuse.
    */
-  certified?(user: string, certificate: X509Certificate): boolean;
+  authenticateByCertificate?(user: string, certificate: X509Certificate): boolean;
   /**
    * Called before the password is requested. A verifier selects SCRAM-SHA-256; null, or a handler without this method,
    * selects a cleartext password. Throws `WireError` to refuse.
    */
-  scram?(user: string): ScramVerifier | null;
+  scramVerifier?(user: string): ScramVerifier | null;
   /** Called for a wrong SCRAM password before the error is sent, and even if the client has disconnected. */
   noteWrongPassword?(user: string, remoteAddress: string): Awaitable<void>;
   /**
@@ -71,7 +71,7 @@ export interface SessionControl {
   statement(name: string): WireStatement | undefined;
   statements(): readonly PreparedStatement[];
   /** Implements PREPARE: stores a statement and its text as Parse does. Throws `WireError` 42P05, 53400. */
-  keep(name: string, statement: WireStatement, text: string): void;
+  storeStatement(name: string, statement: WireStatement, text: string): void;
   /** Implements DEALLOCATE ALL and DISCARD ALL. */
   deallocateAll(): void;
   /** Closes all portals, as COMMIT and ROLLBACK do even if another transaction begins immediately. */
@@ -158,7 +158,7 @@ export interface FastLane {
     start: number,
     end: number,
     parameterTypes: readonly number[],
-    bindTo: (described: Pick<WireStatement, 'parameterTypes' | 'columns'>) => Bind,
+    bindTo: (statement: Pick<WireStatement, 'parameterTypes' | 'columns'>) => Bind,
   ): boolean;
   cancel(): void;
 }

@@ -35,7 +35,7 @@ export interface HandshakeConnection {
    * Called with true before waiting for a packet, and with false once it is complete. In between, a failure ends the
    * connection without an error message.
    */
-  awaitPacket(yes: boolean): void;
+  awaitPacket(isWaiting: boolean): void;
   useTls(socket: TLSSocket): void;
   /** Called with a certificate verified by a trusted authority. */
   useCertificate(certificate: X509Certificate): void;
@@ -48,65 +48,66 @@ export interface HandshakeConnection {
  * cancel requests. Resolves to the startup message, or null if the connection is finished. As in Postgres, incomplete
  * packets get no error and cancel requests get no answer. Throws FATAL 08P01 and 0A000.
  */
-export async function handshake(side: HandshakeConnection): Promise<StartupMessage | null> {
-  if (!(await acceptDirectTls(side))) return null;
-  let sslRequested = side.encrypted;
-  let gssRequested = side.encrypted;
+export async function handshake(connection: HandshakeConnection): Promise<StartupMessage | null> {
+  if (!(await acceptDirectTls(connection))) return null;
+  let sslRequested = connection.encrypted;
+  let gssRequested = connection.encrypted;
   for (;;) {
-    const packet = await nextPacket(side);
+    const packet = await nextPacket(connection);
     switch (packet?.kind) {
       case undefined:
         return null;
       case 'ssl':
         if (sslRequested) throw unsupportedVersion(1234, 5679);
         sslRequested = true;
-        if (await answerSslRequest(side)) gssRequested = true;
+        if (await answerSslRequest(connection)) gssRequested = true;
         break;
       case 'gssenc':
         if (gssRequested) throw unsupportedVersion(1234, 5680);
         gssRequested = true;
-        refuseEncryption(side);
+        refuseEncryption(connection);
         break;
       case 'cancel':
-        if (!(await side.cancelKeys.cancel(packet.processId, packet.key))) side.recordWrongCancelKey();
+        if (!(await connection.cancelKeys.cancel(packet.processId, packet.key)))
+          connection.recordWrongCancelKey();
         return null;
       case 'startup':
-        negotiateVersion(side.output, packet);
+        negotiateVersion(connection.output, packet);
         return packet;
     }
   }
 }
 
-async function nextPacket(side: HandshakeConnection): Promise<StartupPacket | null> {
-  const { input } = side;
-  side.awaitPacket(true);
+async function nextPacket(connection: HandshakeConnection): Promise<StartupPacket | null> {
+  const { input } = connection;
+  connection.awaitPacket(true);
   for (;;) {
     if (input.ended) return null;
     const body = input.decoder.startup();
     if (body !== null) {
-      side.awaitPacket(false);
+      connection.awaitPacket(false);
       return decodeStartupPacket(body);
     }
-    await input.more();
+    await input.waitForMore();
   }
 }
 
 /** Answers SSLRequest; returns true if the connection is now encrypted. */
-async function answerSslRequest(side: HandshakeConnection): Promise<boolean> {
-  if (side.tls === null) {
-    refuseEncryption(side);
+async function answerSslRequest(connection: HandshakeConnection): Promise<boolean> {
+  if (connection.tls === null) {
+    refuseEncryption(connection);
     return false;
   }
-  requireNothingBuffered(side.input);
-  side.input.detach();
-  side.socket.write('S');
-  await upgrade(side, side.tls);
+  requireNothingBuffered(connection.input);
+  connection.input.detach();
+  connection.socket.write('S');
+  await upgrade(connection, connection.tls);
   return true;
 }
 
-function refuseEncryption(side: HandshakeConnection): void {
-  requireNothingBuffered(side.input);
-  side.socket.write('N');
+function refuseEncryption(connection: HandshakeConnection): void {
+  requireNothingBuffered(connection.input);
+  connection.socket.write('N');
 }
 
 /** Refuses unencrypted bytes that arrived with the request: they may come from an attacker (CVE-2021-23214). */
@@ -115,56 +116,59 @@ function requireNothingBuffered(input: SocketReader): void {
 }
 
 /** Accepts TLS without SSLRequest; returns false if the connection has ended. */
-async function acceptDirectTls(side: HandshakeConnection): Promise<boolean> {
-  const { input, tls } = side;
+async function acceptDirectTls(connection: HandshakeConnection): Promise<boolean> {
+  const { input, tls } = connection;
   while (input.decoder.peek() === null) {
     if (input.ended) return false;
-    await input.more();
+    await input.waitForMore();
   }
   if (tls === null || !tls.direct || input.decoder.peek() !== TLS_HANDSHAKE) return true;
-  const hello = input.decoder.takeAll();
+  const bufferedBytes = input.decoder.takeAll();
   input.detach();
-  side.socket.unshift(hello);
-  const secure = await upgrade(side, tls);
+  connection.socket.unshift(bufferedBytes);
+  const secure = await upgrade(connection, tls);
   // As in Postgres 17: without ALPN, a client of another protocol could be redirected here.
   if (secure.alpnProtocol !== ALPN)
     throw fatal('08P01', 'direct TLS requires the ALPN protocol `postgresql`');
   return true;
 }
 
-async function upgrade(side: HandshakeConnection, { context, clients }: TlsHandshake): Promise<TLSSocket> {
-  const secure = new TLSSocket(side.socket, {
+async function upgrade(
+  connection: HandshakeConnection,
+  { context, clients }: TlsHandshake,
+): Promise<TLSSocket> {
+  const secure = new TLSSocket(connection.socket, {
     isServer: true,
     secureContext: context,
     ALPNProtocols: [ALPN],
     requestCert: clients !== null,
     rejectUnauthorized: false, // checked below, so that the client gets an error message
   });
-  side.useTls(secure);
+  connection.useTls(secure);
   await new Promise<void>((resolve, reject) => {
     const fail = () => reject(fatal('08P01', 'TLS handshake failed'));
     secure.once('secure', resolve);
     secure.once('error', fail);
     secure.once('close', fail);
   });
-  if (clients !== null) requireValidCertificate(side, secure, clients);
+  if (clients !== null) requireValidCertificate(connection, secure, clients);
   return secure;
 }
 
 /** Refuses an invalid client certificate instead of ignoring it, and a missing one if certificates are demanded. */
 function requireValidCertificate(
-  side: HandshakeConnection,
+  connection: HandshakeConnection,
   secure: TLSSocket,
   clients: 'asked' | 'demanded',
 ): void {
-  const shown = secure.getPeerX509Certificate();
-  if (shown === undefined) {
+  const certificate = secure.getPeerX509Certificate();
+  if (certificate === undefined) {
     if (clients === 'demanded') throw fatal('28000', 'connection requires a valid client certificate');
     return;
   }
   const fault = certificateFault(secure);
   if (fault !== null) throw fatal('28000', `the client certificate is not valid: ${fault}`);
-  side.useCertificate(shown);
+  connection.useCertificate(certificate);
 }
 
 /** Node's internal handle with OpenSSL's verification result, which Node exposes only through its own TLS server. */

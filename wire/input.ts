@@ -104,7 +104,7 @@ export class FrameDecoder {
   }
 
   #take(length: number): Buffer {
-    const taken = this.#bytes.subarray(this.#start, this.#start + length);
+    const bytes = this.#bytes.subarray(this.#start, this.#start + length);
     this.#start += length;
     // An idle connection holds no buffer.
     if (this.buffered === 0) {
@@ -112,15 +112,15 @@ export class FrameDecoder {
       this.#start = 0;
       this.#end = 0;
     }
-    return taken;
+    return bytes;
   }
 
   /** Moves unread bytes to a larger buffer; the old one stays valid for bodies already returned. */
-  #grow(extra: number): void {
+  #grow(additionalBytes: number): void {
     const unread = this.#bytes.subarray(this.#start, this.#end);
-    const roomier = Buffer.allocUnsafe(Math.max(2 * unread.length, unread.length + extra));
-    unread.copy(roomier);
-    this.#bytes = roomier;
+    const larger = Buffer.allocUnsafe(Math.max(2 * unread.length, unread.length + additionalBytes));
+    unread.copy(larger);
+    this.#bytes = larger;
     this.#start = 0;
     this.#end = unread.length;
   }
@@ -132,17 +132,17 @@ const HIGH_WATER = 64 * 1024;
 /** The receiving half of a connection: feeds the decoder, and pauses the socket if data is not consumed. */
 export class SocketReader {
   readonly decoder = new FrameDecoder();
-  readonly #onGone: () => void;
+  readonly #onDisconnect: () => void;
   #socket: Socket | null = null;
   #ended = false;
   #wake: (() => void) | null = null;
   /** Returns true if the fast lane accepts the received data, so that the session loop need not wake up. */
-  #isTaken: () => boolean = () => false;
+  #offerToFastLane: () => boolean = () => false;
   #received = 0;
 
-  /** @param onGone called once when the client closes its side or the socket fails */
-  constructor(onGone: () => void) {
-    this.#onGone = onGone;
+  /** @param onDisconnect called once when the client closes its side or the socket fails */
+  constructor(onDisconnect: () => void) {
+    this.#onDisconnect = onDisconnect;
   }
 
   /** True if no more bytes will be received or accepted. */
@@ -157,9 +157,9 @@ export class SocketReader {
 
   attach(socket: Socket): void {
     this.#socket = socket;
-    socket.on('data', this.#push);
-    socket.on('end', this.#gone);
-    socket.on('close', this.#gone);
+    socket.on('data', this.#handleData);
+    socket.on('end', this.#handleEnd);
+    socket.on('close', this.#handleEnd);
   }
 
   /** Releases the socket for TLS. */
@@ -167,9 +167,9 @@ export class SocketReader {
     const socket = this.#socket;
     if (socket === null) return;
     socket.pause();
-    socket.off('data', this.#push);
-    socket.off('end', this.#gone);
-    socket.off('close', this.#gone);
+    socket.off('data', this.#handleData);
+    socket.off('end', this.#handleEnd);
+    socket.off('close', this.#handleEnd);
     this.#socket = null;
   }
 
@@ -177,19 +177,19 @@ export class SocketReader {
    * Registers the fast lane, which is called when bytes arrive while the session loop waits; if it returns true, the
    * loop is not woken.
    */
-  setFastLane(isTaken: () => boolean): void {
-    this.#isTaken = isTaken;
+  setFastLane(accepts: () => boolean): void {
+    this.#offerToFastLane = accepts;
   }
 
   /** Offers buffered bytes to the fast lane again; wakes the session loop if they are not accepted. */
   retryFastLane(): void {
     if (this.#ended || this.#wake === null) return;
     if (this.decoder.buffered < HIGH_WATER && this.#socket?.isPaused() === true) this.#socket.resume();
-    if (this.decoder.buffered > 0 && !this.#isTaken()) this.#awake();
+    if (this.decoder.buffered > 0 && !this.#offerToFastLane()) this.#wakeUp();
   }
 
   /** Resolves when more bytes have arrived or the input has ended. */
-  more(): Promise<void> {
+  waitForMore(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -205,25 +205,25 @@ export class SocketReader {
     this.#ended = true;
     this.decoder.takeAll();
     this.#socket?.resume();
-    this.#awake();
+    this.#wakeUp();
   }
 
-  readonly #push = (chunk: Buffer): void => {
+  readonly #handleData = (chunk: Buffer): void => {
     if (this.#ended) return;
     this.#received += chunk.length;
     this.decoder.push(chunk);
-    if (this.#wake !== null && !this.#isTaken()) this.#awake();
+    if (this.#wake !== null && !this.#offerToFastLane()) this.#wakeUp();
     else if (this.decoder.buffered >= HIGH_WATER) this.#socket?.pause();
   };
 
-  readonly #gone = (): void => {
+  readonly #handleEnd = (): void => {
     if (this.#ended) return;
     this.#ended = true;
-    this.#awake();
-    this.#onGone();
+    this.#wakeUp();
+    this.#onDisconnect();
   };
 
-  #awake(): void {
+  #wakeUp(): void {
     const wake = this.#wake;
     this.#wake = null;
     wake?.();

@@ -6,14 +6,14 @@
  */
 export class LoopTurns {
   readonly #steps: number;
-  #left: number;
-  #due = false;
+  #stepsLeft: number;
+  #isScheduled = false;
   readonly #waiting = new Set<() => void>();
 
   /** @param steps number of steps in one turn of the event loop */
   constructor(steps: number) {
     this.#steps = steps;
-    this.#left = steps;
+    this.#stepsLeft = steps;
   }
 
   /**
@@ -22,25 +22,25 @@ export class LoopTurns {
    */
   take(): Promise<void> | null {
     this.#schedule();
-    if (this.#left > 0 && this.#waiting.size === 0) {
-      this.#left -= 1;
+    if (this.#stepsLeft > 0 && this.#waiting.size === 0) {
+      this.#stepsLeft -= 1;
       return null;
     }
     return new Promise((resolve) => this.#waiting.add(resolve));
   }
 
   #schedule(): void {
-    if (this.#due) return;
-    this.#due = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     setImmediate(() => this.#turn());
   }
 
   #turn(): void {
-    this.#due = false;
-    this.#left = this.#steps;
+    this.#isScheduled = false;
+    this.#stepsLeft = this.#steps;
     for (const resume of this.#waiting) {
-      if (this.#left === 0) break;
-      this.#left -= 1;
+      if (this.#stepsLeft === 0) break;
+      this.#stepsLeft -= 1;
       this.#waiting.delete(resume);
       resume();
     }

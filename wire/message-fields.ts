@@ -5,14 +5,14 @@ import type { TextEncoding } from './text-encoding.js';
 /** Reads the fields of a message body. Reads beyond its end throw 08P01. */
 export class MessageReader {
   readonly #body: Buffer;
-  #at = 0;
+  #offset = 0;
 
   constructor(body: Buffer) {
     this.#body = body;
   }
 
-  get left(): number {
-    return this.#body.length - this.#at;
+  get remainingBytes(): number {
+    return this.#body.length - this.#offset;
   }
 
   byte(): number {
@@ -37,7 +37,7 @@ export class MessageReader {
    */
   count(entryBytes: number): number {
     const count = this.#body.readUInt16BE(this.#skip(2));
-    if (count * entryBytes > this.left) throw insufficient();
+    if (count * entryBytes > this.remainingBytes) throw insufficientData();
     return count;
   }
 
@@ -53,22 +53,22 @@ export class MessageReader {
 
   /** Returns the bytes before the next NUL and skips the NUL. Throws 08P01 if there is none. */
   untilNul(): Buffer {
-    const end = this.#body.indexOf(0, this.#at);
+    const end = this.#body.indexOf(0, this.#offset);
     if (end < 0) throw protocolViolation('invalid string in message');
-    const bytes = this.#body.subarray(this.#at, end);
-    this.#at = end + 1;
+    const bytes = this.#body.subarray(this.#offset, end);
+    this.#offset = end + 1;
     return bytes;
   }
 
   /** Rejects trailing bytes. */
   end(): void {
-    if (this.left !== 0) throw protocolViolation('invalid message format');
+    if (this.remainingBytes !== 0) throw protocolViolation('invalid message format');
   }
 
   #skip(length: number): number {
-    if (length > this.left) throw insufficient();
-    const start = this.#at;
-    this.#at += length;
+    if (length > this.remainingBytes) throw insufficientData();
+    const start = this.#offset;
+    this.#offset += length;
     return start;
   }
 }
@@ -78,7 +78,7 @@ function utf8(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
-function insufficient() {
+function insufficientData() {
   return protocolViolation('insufficient data left in message');
 }
 
@@ -113,27 +113,27 @@ export class MessageWriter implements MessageFields {
   #pieceBytes = 0;
   #chunk: Buffer = EMPTY;
   /** Start, in the chunk, of the bytes that are not yet part of a piece. */
-  #from = 0;
-  #at = 0;
+  #chunkStart = 0;
+  #offset = 0;
   /** The start of the unfinished message, or −1. */
   #message = -1;
 
   get size(): number {
-    return this.#pieceBytes + this.#at - this.#from;
+    return this.#pieceBytes + this.#offset - this.#chunkStart;
   }
 
   /** Appends a message with the fields that `write` writes. Discards the message if `write` throws. */
   message(type: number, write: (fields: MessageFields) => void = noFields): void {
     this.#requireBetweenMessages();
     this.#reserve(HEADER);
-    this.#message = this.#at;
+    this.#message = this.#offset;
     try {
-      this.#chunk[this.#at++] = type;
+      this.#chunk[this.#offset++] = type;
       this.uint32(0); // placeholder for the length
       write(this);
-      this.#chunk.writeInt32BE(this.#at - this.#message - 1, this.#message + 1);
+      this.#chunk.writeInt32BE(this.#offset - this.#message - 1, this.#message + 1);
     } catch (cause) {
-      this.#at = this.#message;
+      this.#offset = this.#message;
       throw cause;
     } finally {
       this.#message = -1;
@@ -141,28 +141,28 @@ export class MessageWriter implements MessageFields {
   }
 
   byte(value: number): void {
-    this.#room(1);
-    this.#at = this.#chunk.writeUInt8(value, this.#at);
+    this.#reserveField(1);
+    this.#offset = this.#chunk.writeUInt8(value, this.#offset);
   }
 
   int16(value: number): void {
-    this.#room(2);
-    this.#at = this.#chunk.writeInt16BE(value, this.#at);
+    this.#reserveField(2);
+    this.#offset = this.#chunk.writeInt16BE(value, this.#offset);
   }
 
   uint16(value: number): void {
-    this.#room(2);
-    this.#at = this.#chunk.writeUInt16BE(value, this.#at);
+    this.#reserveField(2);
+    this.#offset = this.#chunk.writeUInt16BE(value, this.#offset);
   }
 
   int32(value: number): void {
-    this.#room(4);
-    this.#at = this.#chunk.writeInt32BE(value, this.#at);
+    this.#reserveField(4);
+    this.#offset = this.#chunk.writeInt32BE(value, this.#offset);
   }
 
   uint32(value: number): void {
-    this.#room(4);
-    this.#at = this.#chunk.writeUInt32BE(value, this.#at);
+    this.#reserveField(4);
+    this.#offset = this.#chunk.writeUInt32BE(value, this.#offset);
   }
 
   cstring(text: string): void {
@@ -172,13 +172,13 @@ export class MessageWriter implements MessageFields {
       this.byte(0);
       return;
     }
-    this.#room(Buffer.byteLength(safe) + 1);
-    this.#at += this.#chunk.write(safe, this.#at, 'utf8');
-    this.#chunk[this.#at++] = 0;
+    this.#reserveField(Buffer.byteLength(safe) + 1);
+    this.#offset += this.#chunk.write(safe, this.#offset, 'utf8');
+    this.#chunk[this.#offset++] = 0;
   }
 
   bytes(bytes: Uint8Array): void {
-    this.#room(bytes.length);
+    this.#reserveField(bytes.length);
     this.#append(bytes);
   }
 
@@ -189,20 +189,20 @@ export class MessageWriter implements MessageFields {
       this.#append(messages);
       return;
     }
-    this.#cut(this.#at);
+    this.#cut(this.#offset);
     this.#pieces.push(messages);
     this.#pieceBytes += messages.length;
   }
 
   take(): Uint8Array[] {
     this.#requireBetweenMessages();
-    this.#cut(this.#at);
+    this.#cut(this.#offset);
     const pieces = this.#pieces;
     this.#pieces = [];
     this.#pieceBytes = 0;
     this.#chunk = EMPTY;
-    this.#from = 0;
-    this.#at = 0;
+    this.#chunkStart = 0;
+    this.#offset = 0;
     return pieces;
   }
 
@@ -210,35 +210,35 @@ export class MessageWriter implements MessageFields {
     if (this.#message >= 0) throw new Error('a message is being written');
   }
 
-  #room(bytes: number): void {
+  #reserveField(bytes: number): void {
     if (this.#message < 0) throw new Error('a field stands in no message');
     this.#reserve(bytes);
   }
 
   #append(bytes: Uint8Array): void {
-    this.#chunk.set(bytes, this.#at);
-    this.#at += bytes.length;
+    this.#chunk.set(bytes, this.#offset);
+    this.#offset += bytes.length;
   }
 
   #cut(end: number): void {
-    if (end === this.#from) return;
-    this.#pieces.push(this.#chunk.subarray(this.#from, end));
-    this.#pieceBytes += end - this.#from;
-    this.#from = end;
+    if (end === this.#chunkStart) return;
+    this.#pieces.push(this.#chunk.subarray(this.#chunkStart, end));
+    this.#pieceBytes += end - this.#chunkStart;
+    this.#chunkStart = end;
   }
 
   /** Reserves space, moving an unfinished message to the new chunk. */
   #reserve(bytes: number): void {
-    if (this.#chunk.length - this.#at >= bytes) return;
-    const begun = this.#message < 0 ? this.#at : this.#message;
-    const moved = this.#chunk.subarray(begun, this.#at);
-    const usual = this.#chunk === EMPTY ? FIRST_CHUNK : NEXT_CHUNK;
-    const chunk = Buffer.allocUnsafe(Math.max(usual, 2 * moved.length, moved.length + bytes));
-    this.#cut(begun);
-    moved.copy(chunk);
+    if (this.#chunk.length - this.#offset >= bytes) return;
+    const messageStart = this.#message < 0 ? this.#offset : this.#message;
+    const unfinished = this.#chunk.subarray(messageStart, this.#offset);
+    const defaultSize = this.#chunk === EMPTY ? FIRST_CHUNK : NEXT_CHUNK;
+    const chunk = Buffer.allocUnsafe(Math.max(defaultSize, 2 * unfinished.length, unfinished.length + bytes));
+    this.#cut(messageStart);
+    unfinished.copy(chunk);
     this.#chunk = chunk;
-    this.#from = 0;
-    this.#at = moved.length;
+    this.#chunkStart = 0;
+    this.#offset = unfinished.length;
     if (this.#message >= 0) this.#message = 0;
   }
 }

@@ -51,7 +51,7 @@ export type WireSettings = {
 };
 
 const MIB = 1024 * 1024;
-const USUAL_PARAMETERS: readonly string[] = [
+const DEFAULT_STARTUP_PARAMETERS: readonly string[] = [
   'application_name',
   'client_encoding',
   'DateStyle',
@@ -60,7 +60,7 @@ const USUAL_PARAMETERS: readonly string[] = [
   'TimeZone',
 ];
 
-export function settingsOf(options: WireOptions): WireSettings {
+export function withDefaults(options: WireOptions): WireSettings {
   return {
     authenticationTimeoutMs: options.authenticationTimeoutMs ?? 60_000,
     idleTimeoutMs: options.idleTimeoutMs ?? 0,
@@ -71,7 +71,7 @@ export function settingsOf(options: WireOptions): WireSettings {
     maxStatementBytes: options.maxStatementBytes ?? 32 * MIB,
     maxPortals: options.maxPortals ?? 1_000,
     maxPortalBytes: options.maxPortalBytes ?? 32 * MIB,
-    startupParameters: options.startupParameters ?? USUAL_PARAMETERS,
+    startupParameters: options.startupParameters ?? DEFAULT_STARTUP_PARAMETERS,
     onInternalError: (error) => options.onInternalError(error),
   };
 }

@@ -11,15 +11,15 @@ const GOODBYE_MS = 1_000;
 
 /**
  * The sending half of a connection. Messages are collected in `messages` and sent in one write. Producers of many
- * messages await the promises of `write` and `relieve`, so they pause while the client does not read.
+ * messages await the promises of `write` and `flushIfFull`, so they pause while the client does not read.
  */
 export class SocketWriter implements RowWriter {
   readonly messages = new MessageWriter();
   readonly #stallMs: number;
   #socket: Socket;
   #closed = false;
-  #flushing: NodeJS.Immediate | null = null;
-  #draining: { promise: Promise<void>; done: () => void } | null = null;
+  #scheduledFlush: NodeJS.Immediate | null = null;
+  #drain: { promise: Promise<void>; done: () => void } | null = null;
 
   /** @param stallMs time in ms without reading after which the client is disconnected */
   constructor(socket: Socket, stallMs: number) {
@@ -39,35 +39,35 @@ export class SocketWriter implements RowWriter {
   /** Switches to this socket, such as the TLS socket over the plain one. */
   attach(socket: Socket): void {
     this.#socket = socket;
-    socket.on('drain', () => this.#draining?.done());
+    socket.on('drain', () => this.#drain?.done());
     socket.on('close', () => this.#close());
   }
 
   write(messages: Uint8Array): void | Promise<void> {
-    if (this.#closed) throw gone();
+    if (this.#closed) throw connectionLost();
     this.messages.append(messages);
-    return this.relieve();
+    return this.flushIfFull();
   }
 
   /**
    * Flushes if `FLUSH_BYTES` are buffered. If the client reads too slowly, returns a promise that resolves once it has
    * read.
    */
-  relieve(): void | Promise<void> {
+  flushIfFull(): void | Promise<void> {
     if (this.messages.size >= FLUSH_BYTES) this.flush();
     if (this.stalled) return this.waitUntilRead();
   }
 
   flush(): void {
-    if (this.#flushing !== null) {
-      clearImmediate(this.#flushing);
-      this.#flushing = null;
+    if (this.#scheduledFlush !== null) {
+      clearImmediate(this.#scheduledFlush);
+      this.#scheduledFlush = null;
     }
     const pieces = this.messages.take();
     if (this.#closed || pieces.length === 0) return;
-    const [only] = pieces;
-    if (pieces.length === 1 && only !== undefined) {
-      this.#socket.write(only);
+    const [onlyPiece] = pieces;
+    if (pieces.length === 1 && onlyPiece !== undefined) {
+      this.#socket.write(onlyPiece);
       return;
     }
     this.#socket.cork();
@@ -77,21 +77,21 @@ export class SocketWriter implements RowWriter {
 
   /** Flushes at the end of this turn of the event loop, together with later messages of the turn. */
   flushSoon(): void {
-    this.#flushing ??= setImmediate(() => this.flush());
+    this.#scheduledFlush ??= setImmediate(() => this.flush());
   }
 
   /** Resolves once the client has read; throws 08006 if the connection ends first. */
   async waitUntilRead(): Promise<void> {
-    this.#draining ??= this.#awaitDrain();
-    await this.#draining.promise;
-    if (this.#closed) throw gone();
+    this.#drain ??= this.#awaitDrain();
+    await this.#drain.promise;
+    if (this.#closed) throw connectionLost();
   }
 
   /** Sends buffered messages, then `error` if any, and closes. Further writes throw. */
   end(error: WireError | null): void {
     if (this.#closed) return;
     try {
-      if (error !== null) errorResponse(this.messages, error.as('FATAL'));
+      if (error !== null) errorResponse(this.messages, error.withSeverity('FATAL'));
       this.flush();
     } finally {
       this.#close();
@@ -105,7 +105,7 @@ export class SocketWriter implements RowWriter {
       const timer = setTimeout(() => this.#socket.destroy(), this.#stallMs);
       done = () => {
         clearTimeout(timer);
-        this.#draining = null;
+        this.#drain = null;
         resolve();
       };
     });
@@ -115,7 +115,7 @@ export class SocketWriter implements RowWriter {
   #close(): void {
     this.#closed = true;
     this.messages.take();
-    this.#draining?.done();
+    this.#drain?.done();
   }
 }
 
@@ -138,6 +138,6 @@ function closeGently(socket: Socket, stallMs: number): void {
   socket.resume();
 }
 
-function gone(): WireError {
+function connectionLost(): WireError {
   return fatal('08006', 'connection to client lost');
 }

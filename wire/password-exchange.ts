@@ -4,9 +4,9 @@ import type { ScramVerifier } from './handler.js';
 import { encodeStartupMessage } from './messages/startup.js';
 
 interface ExchangeSteps {
-  ask(request: Uint8Array): void;
+  sendToClient(request: Uint8Array): void;
   /** Reads and validates the next PasswordMessage; null if the client has disconnected. */
-  answer(): Promise<Uint8Array<ArrayBuffer> | null>;
+  readPassword(): Promise<Uint8Array<ArrayBuffer> | null>;
 }
 
 export interface PasswordSteps extends ExchangeSteps {
@@ -15,9 +15,9 @@ export interface PasswordSteps extends ExchangeSteps {
 
 export interface ScramSteps extends ExchangeSteps {
   /** Called for a correct password. Returns false if the client is refused nevertheless. Must not throw. */
-  proved(): Promise<boolean>;
+  acceptProof(): Promise<boolean>;
   /** Called for a wrong password. Must not throw. */
-  disproved(): Promise<void>;
+  rejectProof(): Promise<void>;
 }
 
 /**
@@ -34,10 +34,10 @@ export function exchangePassword(user: string, steps: PasswordSteps): Promise<Ui
       return verified;
     },
   } as const;
-  return converse(user, auth, async (gateway) => {
-    if (!(await gateway.turn(steps))) return null;
-    const verdict = await gateway.receive();
-    return verified ? verdict : null;
+  return runGateway(user, auth, async (gateway) => {
+    if (!(await gateway.relay(steps))) return null;
+    const okMessage = await gateway.receive();
+    return verified ? okMessage : null;
   });
 }
 
@@ -59,18 +59,18 @@ export function exchangeScram(
       clientProof: string;
     }) => {
       const { storedKey } = verifier;
-      const proved = await verifyScramSha256Password({ authMessage, clientProof, storedKey });
-      if (!proved) await steps.disproved();
-      verified = proved && (await steps.proved());
+      const isProven = await verifyScramSha256Password({ authMessage, clientProof, storedKey });
+      if (!isProven) await steps.rejectProof();
+      verified = isProven && (await steps.acceptProof());
       return verified;
     },
   } as const;
-  return converse(user, auth, async (gateway) => {
-    if (!(await gateway.turn(steps))) return null; // AuthenticationSASL, client-first message
-    if (!(await gateway.turn(steps))) return null; // AuthenticationSASLContinue, client-final message
+  return runGateway(user, auth, async (gateway) => {
+    if (!(await gateway.relay(steps))) return null; // AuthenticationSASL, client-first message
+    if (!(await gateway.relay(steps))) return null; // AuthenticationSASLContinue, client-final message
     const final = await gateway.receive();
     if (!verified || final === null) return null;
-    steps.ask(final);
+    steps.sendToClient(final);
     return gateway.receive();
   });
 }
@@ -81,20 +81,20 @@ interface AuthenticationPeer {
    * Forwards one server message and the client's answer. Returns false if `pg-gateway` has ended or the client has
    * disconnected.
    */
-  turn(steps: ExchangeSteps): Promise<boolean>;
+  relay(steps: ExchangeSteps): Promise<boolean>;
 }
 
 /**
  * Runs `pg-gateway`. Its own `createDuplexPair` polls with a timer that never stops; these streams are event-driven.
  */
-async function converse(
+async function runGateway(
   user: string,
   auth: PostgresConnectionOptions['auth'],
-  talk: (gateway: AuthenticationPeer) => Promise<Uint8Array | null>,
+  exchange: (gateway: AuthenticationPeer) => Promise<Uint8Array | null>,
 ): Promise<Uint8Array | null> {
-  const room = { highWaterMark: 16 };
-  const toGateway = new TransformStream<Uint8Array, Uint8Array>(undefined, room, room);
-  const fromGateway = new TransformStream<Uint8Array, Uint8Array>(undefined, room, room);
+  const strategy = { highWaterMark: 16 };
+  const toGateway = new TransformStream<Uint8Array, Uint8Array>(undefined, strategy, strategy);
+  const fromGateway = new TransformStream<Uint8Array, Uint8Array>(undefined, strategy, strategy);
   new PostgresConnection(
     { readable: toGateway.readable, writable: fromGateway.writable },
     auth === undefined ? {} : { auth },
@@ -107,13 +107,13 @@ async function converse(
   };
   try {
     await writer.write(encodeStartupMessage(user));
-    return await talk({
+    return await exchange({
       receive,
-      async turn(steps) {
+      async relay(steps) {
         const request = await receive();
         if (request === null) return false;
-        steps.ask(request);
-        const answer = await steps.answer();
+        steps.sendToClient(request);
+        const answer = await steps.readPassword();
         if (answer === null) return false;
         await writer.write(answer);
         return true;

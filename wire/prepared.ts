@@ -20,22 +20,23 @@ interface SizedEntry {
 
 /** Limits the number and total size of a session's statements or portals, including the unnamed one. */
 class PreparedBudget {
-  readonly #what: string;
+  readonly #entryKind: string;
   readonly #maxCount: number;
   readonly #maxBytes: number;
   #bytes = 0;
 
-  constructor(what: string, maxCount: number, maxBytes: number) {
-    this.#what = what;
+  constructor(entryKind: string, maxCount: number, maxBytes: number) {
+    this.#entryKind = entryKind;
     this.#maxCount = maxCount;
     this.#maxBytes = maxBytes;
   }
 
   /** Checks that another entry with `bytes` bytes fits. Throws 53400 if not. */
   require(count: number, bytes: number): void {
-    if (count >= this.#maxCount) throw error('53400', `too many ${this.#what}: at most ${this.#maxCount}`);
+    if (count >= this.#maxCount)
+      throw error('53400', `too many ${this.#entryKind}: at most ${this.#maxCount}`);
     if (this.#bytes + bytes > this.#maxBytes) {
-      throw error('53400', `${this.#what} are too large: at most ${this.#maxBytes} bytes together`);
+      throw error('53400', `${this.#entryKind} are too large: at most ${this.#maxBytes} bytes together`);
     }
   }
 
@@ -103,21 +104,21 @@ export class NamedStatements {
     const entry = this.get(name);
     const { bytes, deferred } = entry;
     if (deferred === undefined) return entry;
-    const keep = (statement: WireStatement | null): NamedStatement => {
+    const store = (statement: WireStatement | null): NamedStatement => {
       const prepared = { statement, bytes };
       if (this.#byName.get(name) === entry) this.#byName.set(name, prepared);
       return prepared;
     };
     const statement = deferred();
-    return statement instanceof Promise ? statement.then(keep) : keep(statement);
+    return statement instanceof Promise ? statement.then(store) : store(statement);
   }
 
   /** Returns the entry as stored, possibly not prepared yet. Throws 26000 if there is none. */
   get(name: string): NamedStatement {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;
-    const what = name === '' ? 'unnamed prepared statement' : `prepared statement "${name}"`;
-    throw error('26000', `${what} does not exist`);
+    const label = name === '' ? 'unnamed prepared statement' : `prepared statement "${name}"`;
+    throw error('26000', `${label} does not exist`);
   }
 
   list(): readonly PreparedStatement[] {
@@ -195,7 +196,7 @@ export class Portals {
       formats: open.resultFormats,
       fetch: async (maxRows, rows) => {
         if (open.statement?.columns == null) throw cannotRun(name);
-        return open.finished === null ? this.fetch(name, open, maxRows, rows) : NOTHING_LEFT;
+        return open.finished === null ? this.fetch(name, open, maxRows, rows) : NO_MORE_ROWS;
       },
       close: () => this.drop(name),
     };
@@ -231,7 +232,7 @@ export class Portals {
   }
 
   /** True if there are dropped portals that `sweep` must close. */
-  get dirty(): boolean {
+  get needsSweep(): boolean {
     return this.#dropped.length > 0;
   }
 
@@ -247,7 +248,7 @@ export class Portals {
   }
 }
 
-const NOTHING_LEFT: FetchResult = Object.freeze({ suspended: false, tag: 'SELECT 0' });
+const NO_MORE_ROWS: FetchResult = Object.freeze({ suspended: false, tag: 'SELECT 0' });
 
 /** Creates the error for running a finished command again, or a portal that is already running. */
 export function cannotRun(name: string) {
@@ -265,18 +266,22 @@ export function fitBind(
   const { statement: name, values } = message;
   const parameters = statement?.parameterTypes.length ?? 0;
   const columns = statement?.columns?.length ?? 0;
-  const given = message.parameterFormats.length;
-  if (given > 1 && given !== values.length) {
-    throw protocolViolation(`bind message has ${given} parameter formats but ${values.length} parameters`);
+  const parameterFormatCount = message.parameterFormats.length;
+  if (parameterFormatCount > 1 && parameterFormatCount !== values.length) {
+    throw protocolViolation(
+      `bind message has ${parameterFormatCount} parameter formats but ${values.length} parameters`,
+    );
   }
   if (values.length !== parameters) {
     throw protocolViolation(
       `bind message supplies ${values.length} parameters, but prepared statement "${name}" requires ${parameters}`,
     );
   }
-  const wanted = message.resultFormats.length;
-  if (wanted > 1 && wanted !== columns) {
-    throw protocolViolation(`bind message has ${wanted} result formats but query has ${columns} columns`);
+  const resultFormatCount = message.resultFormats.length;
+  if (resultFormatCount > 1 && resultFormatCount !== columns) {
+    throw protocolViolation(
+      `bind message has ${resultFormatCount} result formats but query has ${columns} columns`,
+    );
   }
   const parameterFormats = expand(message.parameterFormats, parameters);
   values.forEach((value, i) => {

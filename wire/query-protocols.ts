@@ -52,24 +52,24 @@ async function runPortal(
 
 /**
  * Answers a Query, except for ReadyForQuery: runs its statements in order, with text results, and stops at the first
- * error. `requireAlive` is called before each statement but the first and throws if the session must end.
+ * error. `requireNotEnded` is called before each statement but the first and throws if the session must end.
  */
 export async function simpleQuery(
   body: Buffer,
   handler: SessionHandler,
   output: SocketWriter,
-  requireAlive: () => void,
+  requireNotEnded: () => void,
 ): Promise<void> {
   const text = decodeQuery(body);
   const split = handler.split(text);
   const statements = split instanceof Promise ? await split : split;
   if (statements.length === 0) emptyQueryResponse(output.messages);
   for (const [i, statement] of statements.entries()) {
-    if (i > 0) requireAlive();
+    if (i > 0) requireNotEnded();
     try {
       await answer(statement.text, handler, output);
     } catch (cause) {
-      throw cause instanceof WireError ? cause.shifted(charactersBefore(statement, text)) : cause;
+      throw cause instanceof WireError ? cause.withShiftedPosition(charactersBefore(statement, text)) : cause;
     }
   }
 }
@@ -145,11 +145,11 @@ export class ExtendedQuery {
     const out = this.#output.messages;
     if (kind === 'statement') {
       const named = this.#statements.prepared(name);
-      const described = ({ statement }: NamedStatement): void => {
+      const describeStatement = ({ statement }: NamedStatement): void => {
         messages.parameterDescription(out, statement?.parameterTypes ?? []);
         describeRows(out, statement?.columns ?? null, []);
       };
-      return named instanceof Promise ? named.then(described) : described(named);
+      return named instanceof Promise ? named.then(describeStatement) : describeStatement(named);
     }
     const cursor = this.#cursor(name);
     const { columns, formats } = cursor ?? this.#openPortal(name);
@@ -173,7 +173,7 @@ export class ExtendedQuery {
     const { statement } = open;
     if (statement === null) return emptyQueryResponse(this.#output.messages);
     if (open.finished !== null)
-      return commandComplete(this.#output.messages, tagOfFinished(open, open.finished, name));
+      return commandComplete(this.#output.messages, repeatedTag(open, open.finished, name));
     const { columns, copy = null } = statement;
     const shape = { columns: columns ?? [], formats: open.resultFormats, copy };
     return this.#run(shape, (n, rows) => this.#portals.fetch(name, open, n, rows), maxRows);
@@ -185,8 +185,8 @@ export class ExtendedQuery {
     if (kind === 'statement') this.#statements.delete(name);
     else if (cursor === undefined) this.#portals.drop(name);
     const closing = cursor?.close();
-    const closed = () => messages.closeComplete(this.#output.messages);
-    return closing === undefined ? closed() : closing.then(closed);
+    const confirm = () => messages.closeComplete(this.#output.messages);
+    return closing === undefined ? confirm() : closing.then(confirm);
   }
 
   #cursor(name: string): NamedPortal | undefined {
@@ -213,7 +213,7 @@ function describeRows(
 /**
  * Returns the tag for executing a finished portal again, as in Postgres: a query returns no more rows, a command fails.
  */
-function tagOfFinished(open: OpenPortal, tag: string, name: string): string {
+function repeatedTag(open: OpenPortal, tag: string, name: string): string {
   if (open.statement?.columns === null) throw cannotRun(name);
   return tag.replace(/^(SELECT|FETCH) \d+$/, '$1 0');
 }

@@ -31,28 +31,26 @@ export function recodeRows(
       hint: 'set client_encoding to UTF8, or copy in text',
     });
   const parts = columns.map(({ typeOid }, i) => textPart(typeOid, formats[i] ?? 0));
-  const encoded = (utf8: Buffer): Promise<Buffer> => encoding.encode(utf8);
-  const row = async (body: Buffer): Promise<readonly Buffer[]> => {
+  const encode = (utf8: Buffer): Promise<Buffer> => encoding.encode(utf8);
+  const convertRow = async (body: Buffer): Promise<readonly Buffer[]> => {
     const pieces = [body.subarray(0, 2)];
     for (let i = 0, at = 2; i < body.readUInt16BE(0); i++) {
       const length = body.readInt32BE(at);
       const end = at + 4 + Math.max(0, length);
       if (length < 0) pieces.push(body.subarray(at, end));
       else
-        pieces.push(
-          ...withLength(await convertPart(body.subarray(at + 4, end), parts[i] ?? 'none', encoded)),
-        );
+        pieces.push(...withLength(await convertPart(body.subarray(at + 4, end), parts[i] ?? 'none', encode)));
       at = end;
     }
     return pieces;
   };
-  const run = async (bytes: Buffer): Promise<void> => {
+  const recode = async (bytes: Buffer): Promise<void> => {
     const out: Buffer[] = [];
     for (let at = 0; at < bytes.length; ) {
       const end = at + 1 + bytes.readInt32BE(at + 1);
       const body = bytes.subarray(at + HEADER, end);
       const type = bytes[at] ?? 0;
-      const pieces = type === DATA_ROW ? await row(body) : [await convertPart(body, 'whole', encoded)];
+      const pieces = type === DATA_ROW ? await convertRow(body) : [await convertPart(body, 'whole', encode)];
       out.push(header(type, pieces), ...pieces);
       at = end;
     }
@@ -62,7 +60,7 @@ export function recodeRows(
     copies: (rows.copies ?? 0) + COPIES,
     write: (messages): Awaitable<void> => {
       const bytes = Buffer.from(messages.buffer, messages.byteOffset, messages.byteLength);
-      return isAscii(bytes) ? rows.write(messages) : run(bytes);
+      return isAscii(bytes) ? rows.write(messages) : recode(bytes);
     },
   };
 }
@@ -105,25 +103,25 @@ export async function recodeMessage(
 ): Promise<Buffer> {
   if (isAscii(body)) return body;
   const reader = new MessageReader(body);
-  const name = async (): Promise<Buffer> => Buffer.from(`${await encoding.decode(reader.untilNul())}\0`);
+  const readName = async (): Promise<Buffer> => Buffer.from(`${await encoding.decode(reader.untilNul())}\0`);
   switch (type) {
     case Frontend.query:
     case Frontend.execute:
-      return Buffer.concat([await name(), reader.bytes(reader.left)]);
+      return Buffer.concat([await readName(), reader.bytes(reader.remainingBytes)]);
     case Frontend.parse:
-      return Buffer.concat([await name(), await name(), reader.bytes(reader.left)]);
+      return Buffer.concat([await readName(), await readName(), reader.bytes(reader.remainingBytes)]);
     case Frontend.describe:
     case Frontend.close:
-      return Buffer.concat([reader.bytes(1), await name(), reader.bytes(reader.left)]);
+      return Buffer.concat([reader.bytes(1), await readName(), reader.bytes(reader.remainingBytes)]);
     case Frontend.bind: {
-      const portal = await name();
-      const statement = await name();
+      const portal = await readName();
+      const statement = await readName();
       const types = await typesOf(statement.toString('utf8', 0, statement.length - 1));
       return Buffer.concat([
         portal,
         statement,
         ...(await recodeValues(reader, types, encoding)),
-        reader.bytes(reader.left),
+        reader.bytes(reader.remainingBytes),
       ]);
     }
     default:
@@ -143,7 +141,7 @@ async function recodeValues(
     return at < codes.length && codes.readInt16BE(at) === 1 ? 1 : 0;
   };
   const count = reader.bytes(2);
-  const inUtf8 = async (bytes: Buffer): Promise<Buffer> => Buffer.from(await encoding.decode(bytes));
+  const toUtf8 = async (bytes: Buffer): Promise<Buffer> => Buffer.from(await encoding.decode(bytes));
   const pieces = [formats, codes, count];
   for (let i = 0; i < count.readUInt16BE(); i++) {
     const head = reader.bytes(4);
@@ -151,7 +149,7 @@ async function recodeValues(
     if (length < 0) pieces.push(head);
     else {
       const part = textPart(types[i] ?? 0, formatOf(i));
-      pieces.push(...withLength(await convertPart(reader.bytes(length), part, inUtf8)));
+      pieces.push(...withLength(await convertPart(reader.bytes(length), part, toUtf8)));
     }
   }
   return pieces;

@@ -5,21 +5,21 @@ import type { ScramVerifier } from './handler.js';
 import { MessageReader, type MessageWriter } from './message-fields.js';
 import { Backend, type Frontend } from './messages/types.js';
 
-const FORM = /^SCRAM-SHA-256\$(\d{1,7}):([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]{43}=):([A-Za-z0-9+/]{43}=)$/;
-const LEAST_ITERATIONS = 4_096;
+const VERIFIER = /^SCRAM-SHA-256\$(\d{1,7}):([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]{43}=):([A-Za-z0-9+/]{43}=)$/;
+const MIN_ITERATIONS = 4_096;
 
 /**
  * Parses a verifier in Postgres' format, `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`; returns null if
  * it is malformed or has too few iterations.
  */
 export function readScramVerifier(text: string): ScramVerifier | null {
-  const [, iterations = '', salt = '', storedKey = '', serverKey = ''] = FORM.exec(text) ?? [];
-  if (Number(iterations) < LEAST_ITERATIONS) return null;
+  const [, iterations = '', salt = '', storedKey = '', serverKey = ''] = VERIFIER.exec(text) ?? [];
+  if (Number(iterations) < MIN_ITERATIONS) return null;
   return Object.freeze({ iterations: Number(iterations), salt, storedKey, serverKey });
 }
 
 /** Creates the verifier of a password, as a text for `readScramVerifier`. */
-export async function makeScramVerifier(password: string, iterations = LEAST_ITERATIONS): Promise<string> {
+export async function makeScramVerifier(password: string, iterations = MIN_ITERATIONS): Promise<string> {
   const data = await createScramSha256Data(password.normalize('NFKC'), iterations);
   return `SCRAM-SHA-256$${data.iterations}:${data.salt}$${data.storedKey}:${data.serverKey}`;
 }
@@ -65,8 +65,8 @@ const OBJECT_IDENTIFIER = 0x06;
  */
 function signatureAlgorithm(der: Buffer): string | null {
   const certificate = elementAt(der, 0);
-  const signed = certificate?.tag === SEQUENCE ? elementAt(der, certificate.start) : null;
-  const algorithm = signed === null ? null : elementAt(der, signed.end);
+  const signedPart = certificate?.tag === SEQUENCE ? elementAt(der, certificate.start) : null;
+  const algorithm = signedPart === null ? null : elementAt(der, signedPart.end);
   const name = algorithm?.tag === SEQUENCE ? elementAt(der, algorithm.start) : null;
   return name?.tag === OBJECT_IDENTIFIER ? oidOf(der.subarray(name.start, name.end)) : null;
 }
@@ -100,7 +100,7 @@ function oidOf(bytes: Buffer): string {
 export function decodePassword(body: Buffer): string {
   const reader = new MessageReader(body);
   const password = reader.cstring();
-  if (reader.left !== 0) throw protocolViolation('invalid password packet size');
+  if (reader.remainingBytes !== 0) throw protocolViolation('invalid password packet size');
   return password;
 }
 
@@ -117,7 +117,7 @@ const PLAIN = 'SCRAM-SHA-256';
 const PLUS = 'SCRAM-SHA-256-PLUS';
 const SASL = 10;
 /** Maximum length of a SASL message of the client, in bytes. */
-const LONGEST = 1_024;
+const MAX_SASL_MESSAGE = 1_024;
 
 /** The only channel binding type of Postgres clients (RFC 5929, section 4). */
 const END_POINT = 'p=tls-server-end-point';
@@ -133,47 +133,51 @@ export interface ScramChoice {
 }
 
 /** Writes AuthenticationSASL with the available mechanisms, channel binding first. */
-export function offerScram(out: MessageWriter, endPoint: Buffer | null): void {
+export function offerScram(out: MessageWriter, channelBinding: Buffer | null): void {
   out.message(Backend.authentication, (fields) => {
     fields.int32(SASL);
-    for (const mechanism of endPoint === null ? [PLAIN] : [PLUS, PLAIN]) fields.cstring(mechanism);
+    for (const mechanism of channelBinding === null ? [PLAIN] : [PLUS, PLAIN]) fields.cstring(mechanism);
     fields.byte(0);
   });
 }
 
 /**
- * Reads a SASLInitialResponse. Throws FATAL 08P01 and 28000. `endPoint` is the channel binding data; null if channel
+ * Reads a SASLInitialResponse. Throws FATAL 08P01 and 28000. `channelBinding` is the channel binding data; null if channel
  * binding was not offered.
  *
  * If a client supports channel binding but reports that it was not offered, a man in the middle has manipulated the
  * list of mechanisms.
  */
-export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoice {
+export function readScramFirst(body: Buffer, channelBinding: Buffer | null): ScramChoice {
   const end = body.indexOf(0);
   if (end < 0 || body.length < end + 5) throw fatal('08P01', 'invalid SASL initial response');
   const mechanism = body.toString('latin1', 0, end);
-  if (mechanism !== PLAIN && (mechanism !== PLUS || endPoint === null))
+  if (mechanism !== PLAIN && (mechanism !== PLUS || channelBinding === null))
     throw fatal('28000', 'client selected an invalid SASL authentication mechanism');
   const length = body.readInt32BE(end + 1);
-  if (length < 0 || length > LONGEST || length !== body.length - end - 5)
+  if (length < 0 || length > MAX_SASL_MESSAGE || length !== body.length - end - 5)
     throw fatal('08P01', 'invalid SASL initial response');
   const flag = FIRST.exec(body.toString('utf8', end + 5))?.[1];
   if (flag === undefined || (mechanism === PLUS) !== flag.startsWith('p='))
     throw fatal('08P01', 'malformed SCRAM message');
   const plain = Buffer.concat([Buffer.from(`${PLAIN}\0`), body.subarray(end + 1)]);
-  if (flag === 'y' && endPoint !== null)
+  if (flag === 'y' && channelBinding !== null)
     throw fatal('28000', 'SCRAM channel binding negotiation error', {
       detail:
         'The client supports SCRAM channel binding but thinks the server does not. However, this server does support channel binding.',
     });
-  if (endPoint === null || mechanism === PLAIN) return { binding: flag === 'y' ? 'eSws' : 'biws', plain };
+  if (channelBinding === null || mechanism === PLAIN)
+    return { binding: flag === 'y' ? 'eSws' : 'biws', plain };
   if (flag !== END_POINT) throw fatal('08P01', 'unsupported SCRAM channel-binding type');
-  return { binding: Buffer.concat([Buffer.from(`${END_POINT},,`), endPoint]).toString('base64'), plain };
+  return {
+    binding: Buffer.concat([Buffer.from(`${END_POINT},,`), channelBinding]).toString('base64'),
+    plain,
+  };
 }
 
 /** Checks a SASLResponse. Throws FATAL 08P01, or 28000 if it is bound to another channel. */
 export function checkScramFinal(body: Buffer, { binding }: ScramChoice): void {
-  const fields = body.length > LONGEST ? null : FINAL.exec(body.toString('latin1'));
+  const fields = body.length > MAX_SASL_MESSAGE ? null : FINAL.exec(body.toString('latin1'));
   if (fields === null) throw fatal('08P01', 'malformed SCRAM message');
   if (fields[1] === binding) return;
   if (binding === 'biws' || binding === 'eSws') throw fatal('08P01', 'malformed SCRAM message');

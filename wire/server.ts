@@ -6,7 +6,7 @@ import { type ConnectionHost, WireConnection } from './connection.js';
 import { fatal } from './errors.js';
 import type { Handler } from './handler.js';
 import type { TlsHandshake } from './handshake.js';
-import { settingsOf, type WireOptions, type WireTls } from './options.js';
+import { type WireOptions, type WireTls, withDefaults } from './options.js';
 
 /** Socket buffer size in bytes at which writers must wait. */
 const SOCKET_BUFFER = 64 * 1024;
@@ -38,7 +38,7 @@ export interface WireServer {
 }
 
 export function createWireServer(options: WireOptions, handler: Handler): WireServer {
-  const settings = settingsOf(options);
+  const settings = withDefaults(options);
   let tls = tlsOf(options.tls);
   let authorities = authoritiesOf(options.tls);
   const host: ConnectionHost = {
@@ -67,10 +67,10 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
   return {
     listen: (port, address) => listen(server, port, address),
     secure: (next) => {
-      const others = authoritiesOf(next) !== authorities;
+      const authoritiesChanged = authoritiesOf(next) !== authorities;
       tls = tlsOf(next);
       authorities = authoritiesOf(next);
-      if (others) for (const connection of connections.keys()) connection.distrust();
+      if (authoritiesChanged) for (const connection of connections.keys()) connection.distrust();
     },
     cancel: (processId, key) => host.cancelKeys.cancelOwn(processId, key),
     stop: (deadlineMs = 10_000) => stop(server, connections, deadlineMs),
@@ -93,10 +93,10 @@ function accept(
   socket.once('close', () => unauthenticated.delete(connection));
   if (unauthenticated.size >= host.settings.maxUnauthenticated) makeRoom(unauthenticated);
   unauthenticated.add(connection);
-  const served = connection.run(() => unauthenticated.delete(connection));
+  const finished = connection.run(() => unauthenticated.delete(connection));
   track(
     connection,
-    served.then(() => closed),
+    finished.then(() => closed),
     all,
   );
 }
@@ -133,19 +133,19 @@ async function stop(server: Server, connections: OpenConnections, deadlineMs: nu
   const reason = fatal('57P01', 'terminating connection due to administrator command');
   server.close();
   for (const connection of connections.keys()) connection.drain(reason);
-  const deadline = setTimeout(() => {
+  const killTimer = setTimeout(() => {
     for (const connection of connections.keys()) connection.kill(reason);
   }, deadlineMs);
-  let last: NodeJS.Timeout | undefined;
-  const givenUp = new Promise<void>((resolve) => {
-    last = setTimeout(() => {
+  let giveUpTimer: NodeJS.Timeout | undefined;
+  const gaveUp = new Promise<void>((resolve) => {
+    giveUpTimer = setTimeout(() => {
       for (const connection of connections.keys()) connection.destroy();
       resolve();
     }, deadlineMs + GIVE_UP_MS);
   });
-  await Promise.race([Promise.all(connections.values()), givenUp]);
-  clearTimeout(deadline);
-  clearTimeout(last);
+  await Promise.race([Promise.all(connections.values()), gaveUp]);
+  clearTimeout(killTimer);
+  clearTimeout(giveUpTimer);
 }
 
 /** Returns the client authorities and CRLs as a text, to detect changes. */
@@ -157,10 +157,10 @@ function tlsOf(tls: WireTls | undefined): TlsHandshake | null {
   if (tls === undefined) return null;
   const { direct = true, clients = null, ...context } = tls;
   // TLS session resumption would reuse a verification by the previous authorities.
-  const whole =
+  const noResumption =
     clients === null ? {} : { secureOptions: constants.SSL_OP_NO_TICKET, sessionIdContext: 'osl' };
   return {
-    context: createSecureContext({ minVersion: 'TLSv1.2', ...whole, ...context }),
+    context: createSecureContext({ minVersion: 'TLSv1.2', ...noResumption, ...context }),
     direct,
     clients,
   };

@@ -45,18 +45,18 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
   readonly #extended: ExtendedQuery;
   readonly #fast: FastSeries | null;
   #state: ProtocolState = 'Idle';
-  #serving = false;
+  #busy = false;
   /** If set, the session ends with this error after the running statement. */
-  #ending: WireError | null = null;
+  #endReason: WireError | null = null;
   /** If set, the session ends at the next ReadyForQuery. */
-  #draining: WireError | null = null;
+  #drainReason: WireError | null = null;
   /** Notifications not sent yet, by channel and payload; each function writes one notification. */
   readonly #notifications = new Map<string, () => void>();
   #status: TransactionStatus = 'I';
   #idleTimer: NodeJS.Timeout | null = null;
   #idleLimit: IdleLimit | null = null;
   /** Time at which the client became idle (`performance.now`). */
-  #restingSince = 0;
+  #idleSince = 0;
 
   constructor(input: SocketReader, output: SocketWriter, handler: SessionHandler, settings: WireSettings) {
     this.#input = input;
@@ -88,7 +88,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     const limit = sessionLimits(this.#settings.maxMessageBytes);
     const fast = this.#fast;
     if (fast !== null) this.#input.setFastLane(() => this.#takeFast(fast));
-    this.#speak(this.#handler.parameters.get(ENCODING));
+    this.#setEncoding(this.#handler.parameters.get(ENCODING));
     try {
       await this.#endSeries();
       let turnEnd = performance.now() + TURN_MS;
@@ -101,7 +101,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
         turnEnd = performance.now() + TURN_MS;
       }
     } catch (cause) {
-      this.#failForGood(this.#presentable(cause, 'FATAL'));
+      this.#failFatally(this.#toWireError(cause, 'FATAL'));
     } finally {
       await this.#close();
     }
@@ -109,7 +109,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
 
   /** Called for a CancelRequest or a disconnect; has no effect unless a statement runs. */
   cancel(): void {
-    if (!this.#serving) return;
+    if (!this.#busy) return;
     try {
       if (this.#fast?.busy === true) this.#fast.cancel();
       else this.#handler.cancel();
@@ -120,14 +120,14 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
 
   /** Ends the session with `reason` after the running series of messages. */
   drain(reason: WireError): void {
-    this.#draining = reason;
-    const resting = this.#state === 'Idle' || this.#state === 'AwaitingSync';
-    if (resting && !this.#serving) this.#finish(reason);
+    this.#drainReason = reason;
+    const isIdle = this.#state === 'Idle' || this.#state === 'AwaitingSync';
+    if (isIdle && !this.#busy) this.#finish(reason);
   }
 
   end(reason: WireError): void {
-    this.#ending = reason;
-    if (!this.#serving) this.#finish(reason);
+    this.#endReason = reason;
+    if (!this.#busy) this.#finish(reason);
   }
 
   kill(reason: WireError): void {
@@ -147,7 +147,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     return this.#statements.list();
   }
 
-  keep(name: string, statement: WireStatement, text: string): void {
+  storeStatement(name: string, statement: WireStatement, text: string): void {
     const bytes = Buffer.byteLength(text);
     this.#statements.reserve(name, bytes);
     const source = { text, preparedAt: Date.now(), fromSql: true };
@@ -170,7 +170,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     const out = this.#output.messages;
     const write = (): void => notificationResponse(out, processId, channel, payload);
     this.#notifications.set(JSON.stringify([channel, payload]), write);
-    if (this.#serving || this.#state !== 'Idle') return;
+    if (this.#busy || this.#state !== 'Idle') return;
     this.#sendNotifications();
     this.#output.flush();
   }
@@ -183,59 +183,59 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
 
   /** True if the fast lane accepts the received data, or is still answering earlier data. */
   #takeFast(fast: FastSeries): boolean {
-    // Received data is only offered while the session loop waits. `#serving` therefore means that a fast series is
+    // Received data is only offered while the session loop waits. `#busy` therefore means that a fast series is
     // running, or that the error which ended it is being reported.
-    if (this.#serving) return true;
-    const free = this.#state === 'Idle' && this.#ending === null && this.#draining === null;
+    if (this.#busy) return true;
+    const isIdle = this.#state === 'Idle' && this.#endReason === null && this.#drainReason === null;
     // The fast lane only writes UTF-8.
-    if (!free || this.#output.stalled || this.#output.messages.encoding !== null) return false;
+    if (!isIdle || this.#output.stalled || this.#output.messages.encoding !== null) return false;
     try {
       if (!fast.take()) return false;
     } catch (cause) {
-      this.#failForGood(this.#presentable(cause, 'FATAL'));
+      this.#failFatally(this.#toWireError(cause, 'FATAL'));
       return true;
     }
-    this.#serving = true;
+    this.#busy = true;
     return true;
   }
 
   #endFastSeries(failure: { readonly cause: unknown } | null): void {
     if (failure === null) {
       this.#sendReady({ status: 'I', changes: NO_CHANGES, idleLimit: this.#idleLimit });
-      this.#restFast();
+      this.#becomeIdle();
       return;
     }
     this.#fail(failure.cause, Frontend.query)
-      .catch((cause: unknown) => this.#failForGood(this.#presentable(cause, 'FATAL')))
-      .then(() => this.#restFast());
+      .catch((cause: unknown) => this.#failFatally(this.#toWireError(cause, 'FATAL')))
+      .then(() => this.#becomeIdle());
   }
 
-  #restFast(): void {
-    this.#serving = false;
-    this.#restingSince = performance.now();
-    if (this.#ending !== null) this.#finish(this.#ending);
+  #becomeIdle(): void {
+    this.#busy = false;
+    this.#idleSince = performance.now();
+    if (this.#endReason !== null) this.#finish(this.#endReason);
     this.#input.retryFastLane();
   }
 
   async #wait(): Promise<void> {
-    const resting = this.#shorterLimit();
-    this.#restingSince = performance.now();
-    if (resting !== null) this.#watchIdle(resting, resting.ms);
-    await this.#input.more();
+    const limit = this.#shorterLimit();
+    this.#idleSince = performance.now();
+    if (limit !== null) this.#watchIdle(limit, limit.ms);
+    await this.#input.waitForMore();
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     const turn = messageTurns.take();
     if (turn !== null) await turn;
   }
 
   /**
-   * Ends the session once it has been idle for `resting.ms`; `ms` is the time until the next check. Series answered by
-   * the fast lane only update `#restingSince`.
+   * Ends the session once it has been idle for `limit.ms`; `ms` is the time until the next check. Series answered by
+   * the fast lane only update `#idleSince`.
    */
-  #watchIdle(resting: IdleLimit, ms: number): void {
+  #watchIdle(limit: IdleLimit, ms: number): void {
     this.#idleTimer = setTimeout(() => {
-      const left = this.#serving ? resting.ms : this.#restingSince + resting.ms - performance.now();
-      if (left > 0) this.#watchIdle(resting, left);
-      else this.#finish(resting.reason);
+      const remainingMs = this.#busy ? limit.ms : this.#idleSince + limit.ms - performance.now();
+      if (remainingMs > 0) this.#watchIdle(limit, remainingMs);
+      else this.#finish(limit.reason);
     }, ms);
   }
 
@@ -245,31 +245,31 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
    */
   #shorterLimit(): IdleLimit | null {
     const { idleTimeoutMs: ms } = this.#settings;
-    const own = this.#state === 'Idle' ? this.#idleLimit : null;
-    if (ms === 0 || (own !== null && own.ms < ms)) return own;
+    const handlerLimit = this.#state === 'Idle' ? this.#idleLimit : null;
+    if (ms === 0 || (handlerLimit !== null && handlerLimit.ms < ms)) return handlerLimit;
     return { ms, reason: fatal('57P05', 'terminating connection due to idle-session timeout') };
   }
 
   async #serve(frame: MessageFrame): Promise<void> {
     if (this.#state === 'AwaitingSync' && !endsAwaitingSync(frame.type)) return;
-    this.#serving = true;
+    this.#busy = true;
     try {
       const work = this.#dispatch(frame);
       if (work !== undefined) await work;
     } catch (cause) {
       await this.#fail(cause, frame.type);
     } finally {
-      if (this.#portals.dirty) await this.#portals.sweep(this.#settings.onInternalError);
-      this.#serving = false;
+      if (this.#portals.needsSweep) await this.#portals.sweep(this.#settings.onInternalError);
+      this.#busy = false;
     }
-    if (this.#ending !== null) this.#finish(this.#ending);
-    const relief = this.#output.relieve();
-    if (relief !== undefined) await relief;
+    if (this.#endReason !== null) this.#finish(this.#endReason);
+    const drained = this.#output.flushIfFull();
+    if (drained !== undefined) await drained;
   }
 
   #dispatch({ type, body }: MessageFrame): Awaitable<void> {
     if (isExtended(type)) this.#state = 'Extended';
-    if (needsIdentity(type)) this.#requireAlive();
+    if (needsIdentity(type)) this.#requireNotEnded();
     const { encoding } = this.#output.messages;
     if (encoding === null) return this.#answer(type, body);
     const typesOf = async (name: string): Promise<readonly number[]> =>
@@ -315,9 +315,9 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
   async #query(body: Buffer): Promise<void> {
     this.#statements.delete('');
     this.#portals.drop('');
-    await simpleQuery(body, this.#handler, this.#output, () => this.#requireAlive());
-    const ending = this.#endSeries();
-    if (ending !== undefined) await ending;
+    await simpleQuery(body, this.#handler, this.#output, () => this.#requireNotEnded());
+    const sent = this.#endSeries();
+    if (sent !== undefined) await sent;
   }
 
   #endSeries(): Awaitable<void> {
@@ -330,37 +330,37 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     if (status === 'I') this.#portals.dropAll();
     for (const [name, value] of changes) {
       parameterStatus(this.#output.messages, name, value);
-      if (name === ENCODING) this.#speak(value);
+      if (name === ENCODING) this.#setEncoding(value);
     }
     this.#status = status;
     if (this.#notifications.size > 0) this.#sendNotifications();
     readyForQuery(this.#output.messages, status);
     this.#state = 'Idle';
-    if (this.#draining !== null) this.#finish(this.#draining);
+    if (this.#drainReason !== null) this.#finish(this.#drainReason);
     // If more messages are buffered, their answers can share one write.
     else if (this.#input.decoder.buffered > 0) this.#output.flushSoon();
     else this.#output.flush();
   }
 
-  #speak(encoding = 'UTF8'): void {
+  #setEncoding(encoding = 'UTF8'): void {
     this.#output.messages.encoding = textEncoding(encoding);
   }
 
-  #requireAlive(): void {
-    const expired = this.#ending ?? this.#handler.expiry();
-    if (expired !== null) throw expired.as('FATAL');
+  #requireNotEnded(): void {
+    const expired = this.#endReason ?? this.#handler.expiry();
+    if (expired !== null) throw expired.withSeverity('FATAL');
   }
 
   async #fail(cause: unknown, type: number): Promise<void> {
     // Errors caused by the disconnect itself are not reported.
     if (this.#output.closed && cause instanceof WireError) return;
-    const shown = this.#presentable(cause, 'ERROR');
-    if (shown.severity === 'FATAL') {
-      this.#failForGood(shown);
+    const wireError = this.#toWireError(cause, 'ERROR');
+    if (wireError.severity === 'FATAL') {
+      this.#failFatally(wireError);
       return;
     }
-    errorResponse(this.#output.messages, shown);
-    this.#handler.noteFailure(shown.origin);
+    errorResponse(this.#output.messages, wireError);
+    this.#handler.noteFailure(wireError.origin);
     if (isExtended(type)) {
       this.#state = 'AwaitingSync';
       this.#output.flushSoon();
@@ -370,10 +370,10 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
   }
 
   /** Ends the session with a FATAL error and, if the client was still connected, notifies the handler. */
-  #failForGood(reason: WireError): void {
-    const heard = !this.#output.closed;
+  #failFatally(reason: WireError): void {
+    const wasConnected = !this.#output.closed;
     this.#finish(reason);
-    if (!heard) return;
+    if (!wasConnected) return;
     try {
       this.#handler.noteFailure(reason.origin);
     } catch (cause) {
@@ -381,8 +381,8 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     }
   }
 
-  #presentable(cause: unknown, severity: 'ERROR' | 'FATAL'): WireError {
-    if (cause instanceof WireError) return severity === 'FATAL' ? cause.as('FATAL') : cause;
+  #toWireError(cause: unknown, severity: 'ERROR' | 'FATAL'): WireError {
+    if (cause instanceof WireError) return severity === 'FATAL' ? cause.withSeverity('FATAL') : cause;
     this.#settings.onInternalError(cause);
     return internalError(severity);
   }

@@ -101,39 +101,39 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-const BY_BARE_NAME: ReadonlyMap<string, string> = new Map(
-  ['UTF8', ...LIBRARY_NAMES.keys()].map((name) => [bare(name), name]),
+const BY_NORMALIZED_NAME: ReadonlyMap<string, string> = new Map(
+  ['UTF8', ...LIBRARY_NAMES.keys()].map((name) => [normalizeName(name), name]),
 );
 
 /** Returns the Postgres name of a client encoding; null if it is unknown or not supported. */
 export function encodingName(name: string): string | null {
-  const plain = bare(name);
-  return BY_BARE_NAME.get(plain) ?? ALIASES.get(plain) ?? null;
+  const normalized = normalizeName(name);
+  return BY_NORMALIZED_NAME.get(normalized) ?? ALIASES.get(normalized) ?? null;
 }
 
 /** Returns the encoding with this Postgres name; null for UTF8, which needs no conversion. */
 export function textEncoding(name: string): TextEncoding | null {
-  const inLibrary = LIBRARY_NAMES.get(name);
-  return inLibrary === undefined ? null : createEncoding(name, inLibrary, iconv());
+  const libraryName = LIBRARY_NAMES.get(name);
+  return libraryName === undefined ? null : createEncoding(name, libraryName, iconv());
 }
 
 function createEncoding(
   name: string,
-  inLibrary: string,
+  libraryName: string,
   { encode, decode, getDecoder }: Iconv,
 ): TextEncoding {
-  const encodeLossy = (text: string): Buffer => encode(text, inLibrary);
+  const encodeLossy = (text: string): Buffer => encode(text, libraryName);
   return Object.freeze({
     name,
     decode: async (bytes: Buffer): Promise<string> => {
-      const decoder = getDecoder(inLibrary);
+      const decoder = getDecoder(libraryName);
       let text = '';
       for (let at = 0; at < bytes.length; at += SLICE) {
         if (at > 0) await nextTurn();
         text += decoder.write(bytes.subarray(at, at + SLICE));
       }
       text += decoder.end() ?? '';
-      if (text.includes('\uFFFD')) throw unreadable(bytes, text, name);
+      if (text.includes('\uFFFD')) throw invalidBytes(bytes, text, name);
       return text;
     },
     encode: async (utf8: Buffer): Promise<Buffer> => {
@@ -143,12 +143,12 @@ function createEncoding(
         end = sliceEnd(utf8, at);
         const slice = utf8.toString('utf8', at, end);
         const bytes = encodeLossy(slice);
-        const back = decode(bytes, inLibrary);
-        if (back !== slice) throw untranslatable(slice, back, name);
+        const roundTripped = decode(bytes, libraryName);
+        if (roundTripped !== slice) throw noEquivalent(slice, roundTripped, name);
         slices.push(bytes);
       }
-      const [only] = slices;
-      return slices.length === 1 && only !== undefined ? only : Buffer.concat(slices);
+      const [onlySlice] = slices;
+      return slices.length === 1 && onlySlice !== undefined ? onlySlice : Buffer.concat(slices);
     },
     encodeLossy,
   });
@@ -160,7 +160,7 @@ function sliceEnd(utf8: Buffer, start: number): number {
   return end;
 }
 
-function unreadable(bytes: Buffer, text: string, name: string): Error {
+function invalidBytes(bytes: Buffer, text: string, name: string): Error {
   if (MULTIBYTE.has(name)) return error('22021', `invalid byte sequence for encoding "${name}"`);
   const byte = bytes[text.indexOf('\uFFFD')] ?? 0;
   return error(
@@ -170,12 +170,12 @@ function unreadable(bytes: Buffer, text: string, name: string): Error {
 }
 
 /**
- * Creates the error for the first character without an equivalent, worded as in Postgres. `back` is `text` after
- * conversion to the encoding and back.
+ * Creates the error for the first character without an equivalent, worded as in Postgres. `roundTripped` is
+ * `text` after conversion to the encoding and back.
  */
-function untranslatable(text: string, back: string, name: string): Error {
+function noEquivalent(text: string, roundTripped: string, name: string): Error {
   let at = 0;
-  while (text[at] === back[at]) at++;
+  while (text[at] === roundTripped[at]) at++;
   const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
   const bytes = [...Buffer.from(character)].map((b) => `0x${b.toString(16).padStart(2, '0')}`);
   return error(
@@ -189,6 +189,6 @@ function iconv(): Iconv {
   return createRequire(import.meta.url)('iconv-lite') as Iconv;
 }
 
-function bare(name: string): string {
+function normalizeName(name: string): string {
   return name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 }

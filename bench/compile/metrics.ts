@@ -1,5 +1,5 @@
 import { type Catalog, compileMetrics, type Edge, emit, type Metric, type Relation } from 'osl-compiler';
-import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
+import { toQueryRequest } from '../../src/surfaces/rest/bodies/query.js';
 import { syntheticModel } from './model.js';
 
 const METRICS: readonly Metric[] = [
@@ -61,7 +61,7 @@ export function timeMetrics(n: number): readonly number[] {
       limit: 10,
     });
     const start = process.hrtime.bigint();
-    const { body } = queryRequestIn(JSON.parse(text));
+    const { body } = toQueryRequest(JSON.parse(text));
     if (body.kind === 'metrics') emit(compileMetrics(body.request, catalog, access));
     return Number(process.hrtime.bigint() - start) / 1_000;
   });

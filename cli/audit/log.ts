@@ -14,7 +14,7 @@ import {
 } from '../../audit/index.js';
 import { witnessAt } from '../../audit/witness/index.js';
 import { endedChains, workerChains } from '../../src/service/process-files.js';
-import { sinkUrl } from '../../src/service/settings/groups.js';
+import { auditSinkUrl } from '../../src/service/settings/groups.js';
 import { readSetting } from '../../src/service/settings/table.js';
 import { failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
@@ -28,7 +28,7 @@ export interface AuditFlags {
 
 export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Promise<T>): Promise<T> {
   const settings = flags.dir === undefined ? settingsOf(flags) : null;
-  const url = settings === null ? null : sinkUrl(settings.audit.sink);
+  const url = settings === null ? null : auditSinkUrl(settings.audit.sink);
   const dir = settings === null ? resolve(flags.dir ?? '') : join(settings.dataDir, 'audit');
   if (url !== null)
     return (await import('./table.js')).withTable(

@@ -15,9 +15,9 @@ import {
 import { namesIn, syncNames } from '../../src/base/files.js';
 import { version } from '../../src/base/package-root.js';
 import { chunksOf } from '../../src/base/tar-stream.js';
-import { tenantIn } from '../../src/service/directory-origin.js';
+import { recordedTenant } from '../../src/service/directory-origin.js';
 import { endedChains, workerChains } from '../../src/service/process-files.js';
-import { sinkUrl } from '../../src/service/settings/groups.js';
+import { auditSinkUrl } from '../../src/service/settings/groups.js';
 import type { Settings } from '../../src/service/settings.js';
 import { recordReading, withLog } from '../audit/log.js';
 import { failure, usage } from '../exit.js';
@@ -57,7 +57,7 @@ export async function runBackup(given: string, flags: BackupFlags): Promise<void
   );
   print(`  server        ${runningServer(dataDir) === null ? 'none runs here' : 'it ran meanwhile'}`);
   print(`  keys          ${keys}`);
-  if (sinkUrl(settings.audit.sink) !== null)
+  if (auditSinkUrl(settings.audit.sink) !== null)
     print('  audit log     in a Postgres (OSL_AUDIT_SINK): back that up too');
   for (const name of made.left) note(`left out: ${name}, of which nothing is known`);
   note('databases of connectors that are not embedded, manifest, policy and settings are not in it');
@@ -79,7 +79,7 @@ function fileFor(given: string): string {
 
 async function recordBackup(settings: Settings, withKeys: boolean): Promise<void> {
   const dir = join(settings.dataDir, 'audit');
-  if (sinkUrl(settings.audit.sink) !== null || (await namesIn(dir)).length === 0) return;
+  if (auditSinkUrl(settings.audit.sink) !== null || (await namesIn(dir)).length === 0) return;
   await withLog({ dir }, (log) => recordReading(log, 'backup', { keys: withKeys ? 'yes' : 'no' }));
 }
 
@@ -148,7 +148,13 @@ async function writeParts(
   const backup = new BackupWriter(handle);
   const deadline = performance.now() + wait * 1_000;
   const made = new Date().toISOString();
-  await backup.begin({ format: 1, made, version: version(), tenant: tenantIn(dataDir), keys: withKeys });
+  await backup.begin({
+    format: 1,
+    made,
+    version: version(),
+    tenant: recordedTenant(dataDir),
+    keys: withKeys,
+  });
   for (const [name, how] of PARTS) {
     const from = join(dataDir, name);
     if (!existsSync(from) || (name === 'keys' && !withKeys)) continue;

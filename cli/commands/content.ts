@@ -85,7 +85,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
     await watchIndex({
       round,
       names: names.length > 0 ? names : [...manifest.facets.keys()],
-      urls: await content.signallingUrls(manifest),
+      urls: await content.notificationUrls(manifest),
       everySeconds: flags.every,
       signal,
       log,
@@ -99,8 +99,8 @@ async function printStatus(
   names: readonly string[],
   asJson: boolean,
 ): Promise<void> {
-  const { contentStanding } = await import('../../src/service/indexing/index-content.js');
-  const standings = await contentStanding(manifest, databases, names);
+  const { contentStatus } = await import('../../src/service/indexing/index-content.js');
+  const standings = await contentStatus(manifest, databases, names);
   if (asJson) printJson(standings);
   else for (const standing of standings) print(statusText(standing));
 }

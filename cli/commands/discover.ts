@@ -123,10 +123,10 @@ async function ofUrl(url: string): Promise<DiscoveredTables> {
   const { parseManifest } = await import('../../src/model/manifest/index.js');
   await ready();
   const manifest = parseManifest(NO_MANIFEST, 'none');
-  const { connectFault, withoutPassword } = await import('../../src/service/connector-url.js');
+  const { describeConnectFault, withoutPassword } = await import('../../src/service/connector-url.js');
   const engine = await openEngine({ kind: 'postgres', url, systemUrl: url, poolSize: 1 }).catch(
     (error: unknown) => {
-      throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);
+      throw usage(`${withoutPassword(url)}: ${describeConnectFault(error)}`);
     },
   );
   try {

@@ -29,13 +29,17 @@ export function addMcp(program: Command): void {
 }
 
 async function runMcp(flags: McpFlags): Promise<void> {
-  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }, { captureArguments, LONGEST_MESSAGE }] =
-    await Promise.all([
-      import('@modelcontextprotocol/server/stdio'),
-      import('../../src/surfaces/mcp/tools.js'),
-      import('../../src/surfaces/mcp/engine.js'),
-      import('../../src/surfaces/mcp/raw-arguments.js'),
-    ]);
+  const [
+    { serveStdio },
+    { createSemanticServer },
+    { remoteEngine },
+    { captureArguments, MAX_MESSAGE_BYTES },
+  ] = await Promise.all([
+    import('@modelcontextprotocol/server/stdio'),
+    import('../../src/surfaces/mcp/tools.js'),
+    import('../../src/surfaces/mcp/engine.js'),
+    import('../../src/surfaces/mcp/raw-arguments.js'),
+  ]);
   const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const settings = settingsOf(flags);
   const engine = remoteEngine({
@@ -47,9 +51,9 @@ async function runMcp(flags: McpFlags): Promise<void> {
     version: version(),
     ...(flags.maxBytes === undefined ? {} : { maxBytes: flags.maxBytes }),
   };
-  const { passed, written } = captureArguments(process.stdin);
-  const transport = new StdioServerTransport(passed, process.stdout, { maxBufferSize: LONGEST_MESSAGE });
-  const handle = serveStdio(() => createSemanticServer(engine, { ...options, written }), {
+  const { output, takeArguments } = captureArguments(process.stdin);
+  const transport = new StdioServerTransport(output, process.stdout, { maxBufferSize: MAX_MESSAGE_BYTES });
+  const handle = serveStdio(() => createSemanticServer(engine, { ...options, rawArguments: takeArguments }), {
     transport,
     maxSubscriptions: 0,
     onerror: (error) => note(`error: ${error.message}`),

@@ -18,7 +18,7 @@ import {
   urlVariable,
 } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
-import { connectFault, connectorUrl, withoutPassword } from '../../src/service/connector-url.js';
+import { connectorUrl, describeConnectFault, withoutPassword } from '../../src/service/connector-url.js';
 import type { Settings } from '../../src/service/settings.js';
 import { counted } from '../output.js';
 import { citusFindings } from './citus.js';
@@ -118,7 +118,7 @@ async function inspectServer(
   try {
     survey = await surveyPostgres(url);
   } catch (error) {
-    return singleFinding(fail(about, `${shown}: ${connectFault(error)}`));
+    return singleFinding(fail(about, `${shown}: ${describeConnectFault(error)}`));
   }
   try {
     const { needed, findings: guarded } = await rowSecurityFindings(
@@ -305,7 +305,7 @@ async function systemFindings(
   try {
     survey = await surveyPostgres(url);
   } catch (error) {
-    return [fail(about, `${shown}: ${connectFault(error)}`, SYSTEM_HINT)];
+    return [fail(about, `${shown}: ${describeConnectFault(error)}`, SYSTEM_HINT)];
   }
   try {
     const [row] = await survey.system.query(MAY_STORE, [STORE_SCHEMA]);

@@ -7,7 +7,7 @@ import {
 } from '../../src/engine/index.js';
 import { type Connector, type Manifest, tableName, urlVariable } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
-import { connectFault, connectorUrl, withoutPassword } from '../../src/service/connector-url.js';
+import { connectorUrl, describeConnectFault, withoutPassword } from '../../src/service/connector-url.js';
 import { poolSizeOf } from '../../src/service/engines.js';
 import type { Settings } from '../../src/service/settings.js';
 import { workersFor } from '../../src/service/workers.js';
@@ -89,7 +89,7 @@ async function findingsOf(checked: CheckedStandby, name: string): Promise<readon
 }
 
 function unreachable(about: string, url: string, error: unknown): DoctorFinding {
-  const message = `${withoutPassword(url)}: ${connectFault(error)}`;
+  const message = `${withoutPassword(url)}: ${describeConnectFault(error)}`;
   return warn(about, message, `correct the URL or the server; ${LEFT_OUT}`);
 }
 

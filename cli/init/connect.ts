@@ -1,6 +1,6 @@
 import { sql } from '../../src/base/sql.js';
 import { type Survey, surveyPostgres } from '../../src/engine/index.js';
-import { connectFault, urlInFile, withoutPassword } from '../../src/service/connector-url.js';
+import { describeConnectFault, readUrlFile, withoutPassword } from '../../src/service/connector-url.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import type { Prompt } from './prompt.js';
 import { DEFAULT_URL_ENV, type InitFlags } from './prompt.js';
@@ -28,7 +28,7 @@ export async function connectTo(flags: InitFlags, prompt: Prompt): Promise<Conne
     try {
       return { survey: await surveyPostgres(url), url, source };
     } catch (error) {
-      const fault = connectFault(error);
+      const fault = describeConnectFault(error);
       const again = prompt.assumes ? null : await withPassword(url, fault, prompt);
       if (again === null) throw usage(`${withoutPassword(url)}: ${fault}`);
       url = again;
@@ -47,7 +47,7 @@ async function urlOf(
     return { url: flags.url, source: { kind: same ? 'variable' : 'given', name } };
   }
   if (flags.urlFile !== undefined) {
-    return { url: urlInFile(flags.urlFile), source: { kind: 'file', name, file: flags.urlFile } };
+    return { url: readUrlFile(flags.urlFile), source: { kind: 'file', name, file: flags.urlFile } };
   }
   const set = process.env[name] ?? '';
   const variable: UrlSource = { kind: 'variable', name };

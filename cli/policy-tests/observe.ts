@@ -12,9 +12,9 @@ import { testIdentity } from '../../policy/reasons.js';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
 import { type AnswerParts, ask, type DataQuestion } from '../../src/ask/index.js';
 import { objectNamed, type Visibility, widestVisibility } from '../../src/model/graph/index.js';
-import { limitedBy, type Service } from '../../src/service/service.js';
-import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
-import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
+import { type Service, withLimiter } from '../../src/service/service.js';
+import { parseFields } from '../../src/surfaces/rest/bodies/json.js';
+import { toQueryRequest } from '../../src/surfaces/rest/bodies/query.js';
 import { JsonAnswer } from '../../src/surfaces/rest/json-answer.js';
 import type { JsonRow, PolicyTest, TestCircumstances, TestQuestion } from './document.js';
 import type { TestService } from './test-service.js';
@@ -63,7 +63,7 @@ function withPolicy(
     ...service,
     model: () => model,
     plans: createPlanCache(PLANS_BYTES),
-    ...limitedBy(means, createLimiter({ limits: { ...snapshot.limits, ...UNLIMITED } })),
+    ...withLimiter(means, createLimiter({ limits: { ...snapshot.limits, ...UNLIMITED } })),
   };
 }
 
@@ -73,7 +73,7 @@ async function answered(
   { surface = 'rest', address, purpose }: TestCircumstances,
   asked: Exclude<TestQuestion, { kind: 'object' }>,
 ): Promise<TestOutcome> {
-  const { body, parameters } = queryRequestIn(fieldsIn(Buffer.from(JSON.stringify(bodyOf(asked)))));
+  const { body, parameters } = toQueryRequest(parseFields(Buffer.from(JSON.stringify(bodyOf(asked)))));
   const question: DataQuestion = {
     requestId: randomUUID(),
     surface,

@@ -9,8 +9,8 @@ import {
   type ReceiptDigests,
 } from '../../audit/index.js';
 import { questionDigest } from '../../src/ask/receipts/digests.js';
-import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
-import { type QueryRequest, queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
+import { parseFields } from '../../src/surfaces/rest/bodies/json.js';
+import { type QueryRequest, toQueryRequest } from '../../src/surfaces/rest/bodies/query.js';
 import { keysIn } from '../audit/log.js';
 import { type Failure, failure, usage } from '../exit.js';
 import { note } from '../output.js';
@@ -60,7 +60,7 @@ export function saltOf(file: string, given: string | undefined): Buffer {
 
 /** Reads a query from the body of its request. @throws Failure if the receipt is for another query */
 export function questionOf(file: string, { receipt }: ProvenReceipt, salt: Uint8Array): QueryRequest {
-  const question = queryRequestIn(fieldsIn(readFileSync(file)));
+  const question = toQueryRequest(parseFields(readFileSync(file)));
   if (questionDigest(salt, question.body, question.parameters) !== receipt.question)
     throw notHolding('the question is not the one that was answered');
   return question;

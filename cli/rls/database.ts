@@ -7,7 +7,12 @@ import type { SystemEngine } from '../../src/engine/index.js';
 import { type Survey, surveyPostgres } from '../../src/engine/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import { OTHERS_POLICY, ROWS_POLICY, SCHEMA } from '../../src/model/row-security/index.js';
-import { connectFault, connectorUrl, urlInFile, withoutPassword } from '../../src/service/connector-url.js';
+import {
+  connectorUrl,
+  describeConnectFault,
+  readUrlFile,
+  withoutPassword,
+} from '../../src/service/connector-url.js';
 import { loadModel } from '../../src/service/model.js';
 import { usage } from '../exit.js';
 import { type RolePrivileges, roleAccess } from './catalog/access.js';
@@ -39,7 +44,7 @@ const URL_VARIABLE = 'DATABASE_URL';
 /** Database URL from the flags or the environment. @throws Failure if it is missing or not a Postgres URL */
 export async function urlOf({ url, urlFile }: DatabaseFlags): Promise<string> {
   const given =
-    url ?? (urlFile === undefined ? await connectorUrl(process.env, URL_VARIABLE) : urlInFile(urlFile));
+    url ?? (urlFile === undefined ? await connectorUrl(process.env, URL_VARIABLE) : readUrlFile(urlFile));
   if (given === null) throw usage(`which database? Give --url or --url-file, or set ${URL_VARIABLE}`);
   if (!/^postgres(ql)?:\/\//.test(given) || !URL.canParse(given))
     throw usage('the URL of a database looks like postgres://user:password@host:5432/database');
@@ -52,7 +57,7 @@ const OLDEST = 14;
 /** Connects to a database. @throws Failure if it cannot be reached, or its version is too old */
 export async function openDatabase(url: string): Promise<Survey> {
   const survey = await surveyPostgres(url).catch((error: unknown) => {
-    throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);
+    throw usage(`${withoutPassword(url)}: ${describeConnectFault(error)}`);
   });
   const version = survey.report.serverVersion;
   if (Number.parseInt(version, 10) >= OLDEST) return survey;

@@ -20,11 +20,11 @@ import type { OpenService } from '../../src/service/open.js';
 import type { DrainFile } from '../../src/service/process-files.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Service } from '../../src/service/service.js';
-import { insightOf } from '../../src/service/service.js';
-import { isThisMachine, type Settings } from '../../src/service/settings.js';
+import { createInsight } from '../../src/service/service.js';
+import { isLoopbackHost, type Settings } from '../../src/service/settings.js';
 import type { ProcessConfiguration } from '../../src/surfaces/admin/wire.js';
-import type { HttpServer, MoreRoutes } from '../../src/surfaces/http/server.js';
-import { type MetricsJson, totalsOf } from '../../src/surfaces/http/telemetry.js';
+import type { AdditionalRoutes, HttpServer } from '../../src/surfaces/http/server.js';
+import { type MetricsJson, metricTotals } from '../../src/surfaces/http/telemetry.js';
 import type { PgFrontend } from '../../src/surfaces/pg/index.js';
 import { toFailure } from '../exit.js';
 import { type CertificateMaterial, checkedCertificate, SurfaceCertificate } from './certificates.js';
@@ -84,7 +84,7 @@ export function singleProcessOperations(
     command: async (id, what) => own.command(id, what),
     drain: async (on) => {
       try {
-        await kept.keep(on);
+        await kept.setDrained(on);
       } finally {
         own.drain(on);
       }
@@ -123,7 +123,7 @@ export async function adminListener(
   const tls = files === null ? null : checkedCertificate(files);
   const shown = tls === null ? null : { cert: tls.cert, key: tls.key };
   // On loopback, tokens may be sent unencrypted.
-  const secret = isThisMachine(host) ? null : shown;
+  const secret = isLoopbackHost(host) ? null : shown;
   const http = httpPort === null ? null : await createAdminHttp(parts, version(), secret);
   const wire = pgPort === null ? null : createAdminWire(parts, configuredBy(settings), shown);
   closing.push(async (deadlineMs) => {
@@ -149,9 +149,9 @@ export async function adminListener(
 export async function adminRoutes(
   { console }: Settings,
   parts: () => OperatingParts & InsightParts & ShadowParts,
-): Promise<MoreRoutes | null> {
+): Promise<AdditionalRoutes | null> {
   if (console !== 'admin') return null;
-  return (await import('../../src/surfaces/admin/http.js')).adminBesideRest(parts);
+  return (await import('../../src/surfaces/admin/http.js')).adminRoutesForRest(parts);
 }
 
 function configuredBy(settings: Settings): ProcessConfiguration {
@@ -211,7 +211,7 @@ export function serverInsight(
   figures: () => Promise<MetricsJson>,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Insight {
-  const { reading, freshness } = insightOf(service);
+  const { reading, freshness } = createInsight(service);
   let jobs = common?.jobs;
   if (jobs === undefined) {
     const own = ownJobs(settings, service.log);
@@ -219,7 +219,7 @@ export function serverInsight(
     jobs = own;
   }
   const gather = common === undefined ? async () => [await figures()] : () => common.gather();
-  return Object.freeze({ reading, jobs, freshness, metrics: async () => totalsOf(await gather()) });
+  return Object.freeze({ reading, jobs, freshness, metrics: async () => metricTotals(await gather()) });
 }
 
 export interface OwnJobs extends Jobs {

@@ -83,7 +83,7 @@ export class SurfaceCertificate implements ReloadPart {
   prepare(): ReloadStep {
     const stamp = stampOf(this.#files);
     const { until, ...next } = checkedCertificate(this.#files);
-    return { now: describeCertificate(until), kept: null, take: () => this.#take(next, stamp) };
+    return { now: describeCertificate(until), kept: null, apply: () => this.#take(next, stamp) };
   }
 
   /**

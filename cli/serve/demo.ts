@@ -2,7 +2,7 @@ import { INSTALLATION_ROOT } from '../../src/base/package-root.js';
 import { StartProblem } from '../../src/base/start-problem.js';
 import { indexContent } from '../../src/service/indexing/index-content.js';
 import type { OpenService } from '../../src/service/open.js';
-import { isThisMachine, type Settings } from '../../src/service/settings.js';
+import { isLoopbackHost, type Settings } from '../../src/service/settings.js';
 import { demoSignIn } from '../../src/surfaces/console/demo.js';
 import { ensureDemo } from '../demo/load.js';
 import { openIssuer } from '../issuer.js';
@@ -13,7 +13,7 @@ import { asStartProblem, type Demo } from './server.js';
 export const DEMO: Demo = Object.freeze({
   load,
   signIn: (settings: Settings) =>
-    isThisMachine(settings.host) && settings.localTokens
+    isLoopbackHost(settings.host) && settings.localTokens
       ? demoSignIn(DEMO_CALLERS, async (chain) => {
           const issuer = await openIssuer(settings, settings.policyFile);
           return (await issuer.mint({ chain, admin: true })).token;

@@ -2,8 +2,8 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import type { ServiceLog } from '../../src/base/log.js';
 import type { Model } from '../../src/model/served-model.js';
 import { archiveFault } from '../../src/service/audit.js';
-import { lookFirst } from '../../src/service/data-directory.js';
-import type { FirstModel } from '../../src/service/model.js';
+import { loadWithoutService } from '../../src/service/data-directory.js';
+import type { StartupModel } from '../../src/service/model.js';
 import { isSet } from '../../src/service/settings/table.js';
 import type { Settings } from '../../src/service/settings.js';
 import { workersFor } from '../../src/service/workers.js';
@@ -37,7 +37,7 @@ export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<
   endOnUncaught(log, () => removeServerFile(settings.dataDir, process.pid));
   void reportArchiveFault(settings, log);
   if (demo === null && settings.workers !== 1) {
-    const first = await lookFirst(settings, log);
+    const first = await loadWithoutService(settings, log);
     const count = workersFor(settings, first.model.manifest);
     if (count > 1) return superviseWorkers(flags, settings, first, count);
   }
@@ -54,7 +54,7 @@ export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<
   const { policyFault } = server.open;
   if (policyFault !== null) note(`${toFailure(policyFault).message}\n${REFUSED}`);
   await announce(server, settings.dataDir, flags.json === true);
-  const why = await Promise.race([told, server.open.over]);
+  const why = await Promise.race([told, server.open.fatalFailure]);
   if (why !== undefined) endAtOnce(why, settings);
   await stop(server);
 }
@@ -72,7 +72,7 @@ async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise
 async function superviseWorkers(
   flags: ServerFlags,
   settings: Settings,
-  first: FirstModel,
+  first: StartupModel,
   count: number,
 ): Promise<void> {
   const server = await (await import('../workers/run.js')).startWorkers(settings, first, count);
@@ -177,7 +177,7 @@ async function reload(server: RunningServer): Promise<void> {
 }
 
 function servedNow({ open: { service } }: RunningServer): string {
-  const kept = service.keptPolicy();
+  const kept = service.fallbackPolicy();
   if (kept !== null) return keptUntil(new Date(kept.until).toISOString());
   return service.model().snapshot === null ? REFUSED : UNCHANGED;
 }

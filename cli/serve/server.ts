@@ -170,11 +170,11 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
     const prepare = async (change: ModelChange): Promise<PreparedChange> => {
       const prepared = await open.prepare(change, more);
       const take = async (): Promise<ReloadResult> => {
-        const told = await prepared.take();
+        const told = await prepared.apply();
         void inspect(open, settings);
         return told;
       };
-      return { take, drop: () => prepared.drop() };
+      return { apply: take, abandon: () => prepared.abandon() };
     };
     await options.admitted?.({
       prepare,
@@ -184,11 +184,11 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
       own,
       losePolicy: (why, since) => open.losePolicy(why, since),
       renewDraft: (id) => open.renewDraft(id),
-      lookAtRevoked: () => open.service.revocations.look(),
+      lookAtRevoked: () => open.service.revocations.refresh(),
     });
     // After `admitted`, a worker is notified of changes, so no change of the drain state is missed between the two.
     if (kept.since() !== null) own.drain(true);
-    if (seat.keeps) kept.report(log);
+    if (seat.ownsDirectory) kept.report(log);
     const unwatchDrift = watchDrift(open, settings.driftMs);
     closing.push(async () => unwatchDrift());
     closing.push(openMetricExport(settings, log, figures));
@@ -226,18 +226,22 @@ async function frontends(
   const pg = createPgFrontend(service, {
     ...(wire !== null && { tls: wire }),
     catalogs,
-    admits: () => !service.draining(),
+    acceptsSessions: () => !service.draining(),
     maxSubjectSessions: settings.subjectSessions,
     maxAddressSessions: settings.load.addressSessions,
-    ...(common !== undefined && { cancels: common.cancels, sessions: common.sessions, own: common.own }),
+    ...(common !== undefined && {
+      cancels: common.cancels,
+      sessions: common.sessions,
+      callerSessions: common.own,
+    }),
   });
   let wirePort = settings.pgPort;
   const rest = await createHttpServer(service, {
     console: consoleOf(settings, service, demo?.signIn(settings) ?? null, () => wirePort),
-    more: await adminRoutes(settings, () => ({ ...service, ...operator() })),
+    additionalRoutes: await adminRoutes(settings, () => ({ ...service, ...operator() })),
     wire: pg,
     ...(http !== null && { tls: http }),
-    ...(common !== undefined && { gather: () => common.gather() }),
+    ...(common !== undefined && { collectMetrics: () => common.gather() }),
     metricsFrom: settings.metricsFrom,
     corsOrigins: settings.corsOrigins,
     mcp: { ...settings.mcp, version: version() },

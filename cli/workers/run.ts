@@ -1,7 +1,7 @@
 import type { ServiceLog } from '../../src/base/log.js';
 import { Control } from '../../src/service/control.js';
 import { openSupervisorDirectory, type SupervisorDirectory } from '../../src/service/data-directory.js';
-import type { FirstModel } from '../../src/service/model.js';
+import type { StartupModel } from '../../src/service/model.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Settings } from '../../src/service/settings.js';
 import { EXIT } from '../exit.js';
@@ -24,7 +24,7 @@ export interface RunningWorkers {
 /** Starts `count` workers; resolves once all are serving. Throws the same errors as `startServer`, or PeerGone. */
 export async function startWorkers(
   given: Settings,
-  first: FirstModel,
+  first: StartupModel,
   count: number,
 ): Promise<RunningWorkers> {
   const log = operatorLog();
@@ -57,7 +57,7 @@ function portsIn({ httpPort, pgPort, admin }: Settings) {
 /** Reloads the workers first, then the supervisor's own log level. */
 async function reloaded(supervisor: Supervisor): Promise<ReloadResult | ChangeRefusal> {
   const told = await supervisor.reload();
-  if ('now' in told) for (const part of logLevelPart()) (await part.prepare()).take();
+  if ('now' in told) for (const part of logLevelPart()) (await part.prepare()).apply();
   return told;
 }
 
@@ -79,7 +79,7 @@ async function begun(
   try {
     await supervisor.start();
     const record = writeServerFile(dataDir, recordOf({ settings, demo: null }, portsIn(settings)));
-    const lost = keeper.over.then((message): ServerEnd => ({ exit: EXIT.auditFailed, message }));
+    const lost = keeper.fatalFailure.then((message): ServerEnd => ({ exit: EXIT.auditFailed, message }));
     return {
       record,
       over: Promise.race([supervisor.over, lost]),

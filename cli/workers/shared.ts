@@ -17,7 +17,7 @@ import type { SharedProcessFiles } from '../../src/service/process-files.js';
 import type { PreparedChange } from '../../src/service/reload/reload.js';
 import type { Settings } from '../../src/service/settings.js';
 import { RemoteCatalogs } from '../../src/surfaces/catalog/index.js';
-import { countedBy, type SessionCaps } from '../../src/surfaces/pg/index.js';
+import { countKeys, type SessionCaps } from '../../src/surfaces/pg/index.js';
 import { toFailure } from '../exit.js';
 import type { AssembledServer, SharedAcrossProcesses } from '../serve/server.js';
 import type {
@@ -79,7 +79,7 @@ export class SharedParts implements SharedProcessFiles {
     return this.#texts.activation;
   }
 
-  heard(): boolean {
+  hasControlAnswered(): boolean {
     return this.#texts.heard;
   }
 
@@ -92,15 +92,15 @@ export class SharedParts implements SharedProcessFiles {
     }
   }
 
-  async published(): Promise<void> {
+  async notifyPublished(): Promise<void> {
     await this.#supervisor.ask('published', null);
   }
 
-  clockWrong(): boolean {
+  isClockWrong(): boolean {
     return this.#clockWrong;
   }
 
-  steady(): boolean {
+  acceptsRequests(): boolean {
     return this.#steady;
   }
 
@@ -118,7 +118,7 @@ export class SharedParts implements SharedProcessFiles {
         },
       },
       own: {
-        of: (owner) => supervisor.ask('sessionsOf', { owner }),
+        sessionsOf: (owner) => supervisor.ask('sessionsOf', { owner }),
         signal: (owner, { pid, what }) => supervisor.ask('signal', { owner, pid, what }),
       },
       catalogs: new RemoteCatalogs({
@@ -145,11 +145,11 @@ export class SharedParts implements SharedProcessFiles {
     };
   }
 
-  async draftChanged(id: string): Promise<void> {
+  async notifyDraftChanged(id: string): Promise<void> {
     await this.#supervisor.ask('draftChanged', { id });
   }
 
-  async revoked(): Promise<void> {
+  async notifyRevoked(): Promise<void> {
     await this.#supervisor.ask('revoked', null);
   }
 
@@ -169,17 +169,17 @@ export class SharedParts implements SharedProcessFiles {
       take: async () => {
         const prepared = this.#prepared;
         this.#prepared = null;
-        return prepared === null ? { now: [], kept: [] } : prepared.take();
+        return prepared === null ? { now: [], kept: [] } : prepared.apply();
       },
       losePolicy: ({ why, since }) => this.#open?.losePolicy(why, since),
       drop: async () => {
-        await this.#prepared?.drop();
+        await this.#prepared?.abandon();
         this.#prepared = null;
       },
       draft: ({ id }) => this.#open?.renewDraft(id),
       revoked: () => this.#open?.lookAtRevoked(),
       cancelled: ({ processId, key }) => this.#open?.cancel(processId, Buffer.from(key)) ?? false,
-      ownSessions: async ({ owner }) => [...((await this.#open?.register.of(owner)) ?? [])],
+      ownSessions: async ({ owner }) => [...((await this.#open?.register.sessionsOf(owner)) ?? [])],
       signalled: ({ owner, pid, what }) => this.#open?.register.signal(owner, { pid, what }) ?? false,
       figures: async () => (await this.#open?.figures()) ?? '[]',
       view: async () => this.#own().view(),
@@ -313,13 +313,13 @@ export class SharedSessions {
   handlers(worker: number): Pick<Handlers<SupervisorProtocol>, SessionMessage> {
     return {
       session: ({ subject, address }) => {
-        const counted = countedBy(subject, address, this.#caps);
-        if (counted.some(({ key, most }) => this.#count(key) >= most)) return false;
+        const counted = countKeys(subject, address, this.#caps);
+        if (counted.some(({ key, limit }) => this.#count(key) >= limit)) return false;
         for (const { key } of counted) this.#begin(key, worker);
         return true;
       },
       sessionEnded: ({ subject, address }) => {
-        for (const { key } of countedBy(subject, address, this.#caps)) this.#end(key, worker);
+        for (const { key } of countKeys(subject, address, this.#caps)) this.#end(key, worker);
       },
     };
   }

@@ -15,7 +15,7 @@ import { PolicyUnknown } from '../../src/service/model.js';
 import { activationOf, DrainFile } from '../../src/service/process-files.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Settings } from '../../src/service/settings.js';
-import { shareOf } from '../../src/service/workers.js';
+import { workerSettings } from '../../src/service/workers.js';
 import { CatalogServer, Catalogs } from '../../src/surfaces/catalog/index.js';
 import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
@@ -80,7 +80,7 @@ export class Supervisor {
     const events = this.#events();
     this.#slots = Array.from(
       { length: count },
-      (_, i) => new WorkerSlot(i + 1, shareOf(settings, i + 1, count), events),
+      (_, i) => new WorkerSlot(i + 1, workerSettings(settings, i + 1, count), events),
     );
   }
 
@@ -126,7 +126,7 @@ export class Supervisor {
    */
   async #drain(on: boolean): Promise<void> {
     try {
-      await this.#kept.keep(on);
+      await this.#kept.setDrained(on);
     } finally {
       await this.#askAll((peer) => peer.ask('drained', { on }));
     }
@@ -160,7 +160,7 @@ export class Supervisor {
    */
   #tellStanding(): void {
     const steady = !this.#slots.some(({ loops }) => loops);
-    const clockWrong = this.#control?.clock.wrong ?? false;
+    const clockWrong = this.#control?.clock.isWrong ?? false;
     void this.#askAll((peer) => peer.ask('standing', { steady, clockWrong }));
   }
 
@@ -221,7 +221,7 @@ export class Supervisor {
         stopAll: () => void process.kill(process.pid, 'SIGTERM'),
         job: ({ job, by }) => (by === null ? this.#jobs.look(job) : this.#jobs.begin(job, by)),
         catalog: (asked) => this.#catalog.answer(slot.number, asked),
-        catalogPart: (part) => this.#catalog.take(slot.number, part),
+        catalogPart: (part) => this.#catalog.addPart(slot.number, part),
         stopCatalog: ({ id }) => this.#catalog.stop(slot.number, id),
         ...this.#limits.handlers(slot.number, () => slot.peer !== null),
         over: ({ why }) => this.#end({ exit: EXIT.auditFailed, message: why }),
@@ -322,7 +322,7 @@ type PolicyText = Pick<Texts, 'policy' | 'fault' | 'activation' | 'heard'>;
 
 async function policyNow(policyFile: string, control: Control | null): Promise<PolicyText> {
   const activation = activationOf(control);
-  const heard = control?.heard ?? true;
+  const heard = control?.hasAnswered ?? true;
   try {
     const policy = await (control === null ? readManifestText : control.read)(policyFile);
     return { policy, fault: null, activation, heard };
@@ -349,9 +349,9 @@ function followFor(
     settings,
     control,
     {
-      file: () =>
+      onPolicyFile: () =>
         changes.policy(async (served) => ({ ...served, ...(await policyNow(policyFile, control)) })),
-      change: async () => {
+      onChange: async () => {
         await changes.policy(async (served) => {
           await control?.pull();
           // Without an active policy in the control database, the gateway's own policy file is in use, which is read
@@ -361,9 +361,9 @@ function followFor(
             : { ...served, ...(await policyNow(policyFile, control)) };
         });
       },
-      revoked: () => changes.revoked(),
-      silent: (why) => changes.losePolicy(why),
-      clock,
+      onRevocations: () => changes.revoked(),
+      onSilence: (why) => changes.losePolicy(why),
+      onClockChange: clock,
     },
     log,
   );

@@ -31,7 +31,7 @@ const HANDLERS: Handlers<WorkerProtocol> = {
     const admitted = shared.admit.bind(shared);
     const options = { settings, demo: null, log, progress: QUIET, admitted, common: shared.common(number) };
     server = await openServer(options, seat).catch(failed);
-    server.open.over.then((why) => supervisor.ask('over', { why }));
+    server.open.fatalFailure.then((why) => supervisor.ask('over', { why }));
     const { httpPort, pgPort, adminPort, adminPgPort } = server;
     return { httpPort, pgPort, adminPort, adminPgPort };
   },

@@ -26,7 +26,7 @@ import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 
 /** Interval in ms at which the store is polled for changes by other processes and gateways. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** Time in ms without an answer from the store, after which no approval counts. */
 const SILENCE_MS = 5_000;
 
@@ -36,11 +36,11 @@ export class SharedApprovals implements ApprovalRegistry {
   readonly #store: ApprovalRegistry;
   readonly #isUsed: () => boolean;
   readonly #log: ServiceLog;
-  readonly #looks = new Serial();
+  readonly #reads = new Serial();
   #timer: NodeJS.Timeout | null = null;
-  #heardAt = performance.now();
-  #waits = false;
-  #troubled = false;
+  #answeredAt = performance.now();
+  #isPolling = false;
+  #isFailing = false;
 
   /** @param isUsed true if a grant of the policy needs an approval; otherwise, the store is not polled */
   constructor(store: ApprovalRegistry, isUsed: () => boolean, log: ServiceLog) {
@@ -51,8 +51,8 @@ export class SharedApprovals implements ApprovalRegistry {
 
   /** Reads the store, then polls it once a second. After 5 s without an answer from the store, no approval counts. */
   async start(): Promise<this> {
-    await this.#lookAgain();
-    this.#timer = setInterval(() => void this.#lookAgain(), LOOK_MS).unref();
+    await this.#poll();
+    this.#timer = setInterval(() => void this.#poll(), POLL_MS).unref();
     return this;
   }
 
@@ -61,58 +61,58 @@ export class SharedApprovals implements ApprovalRegistry {
   }
 
   all(): Promise<readonly ApprovalEntry[]> {
-    return available(() => this.#take());
+    return withApprovalErrors(() => this.#refresh());
   }
 
-  add(request: ApprovalRequest, most: OpenRequests): Promise<number | null> {
-    return available(() => this.#store.add(request, most));
+  add(request: ApprovalRequest, limits: OpenRequests): Promise<number | null> {
+    return withApprovalErrors(() => this.#store.add(request, limits));
   }
 
   decide(id: string, decision: ApprovalDecision): Promise<boolean> {
-    return this.#changed(() => this.#store.decide(id, decision));
+    return this.#apply(() => this.#store.decide(id, decision));
   }
 
   revoke(id: string, end: { readonly by: string; readonly at: number }): Promise<boolean> {
-    return this.#changed(() => this.#store.revoke(id, end));
+    return this.#apply(() => this.#store.revoke(id, end));
   }
 
-  #changed(change: () => Promise<boolean>): Promise<boolean> {
-    return available(async () => {
-      const is = await change();
-      await this.#take();
-      return is;
+  #apply(change: () => Promise<boolean>): Promise<boolean> {
+    return withApprovalErrors(async () => {
+      const hasChanged = await change();
+      await this.#refresh();
+      return hasChanged;
     });
   }
 
   /** Reads the store. Reads are serialized, so that an older state never replaces a newer one. */
-  #take(): Promise<readonly ApprovalEntry[]> {
-    return this.#looks.run(async () => {
-      const began = performance.now();
+  #refresh(): Promise<readonly ApprovalEntry[]> {
+    return this.#reads.run(async () => {
+      const startedAt = performance.now();
       const entries = await this.#store.all();
       this.approvals.replace(entries.flatMap((entry) => approvalOf(entry) ?? []));
-      this.#heardAt = began;
+      this.#answeredAt = startedAt;
       return entries;
     });
   }
 
-  async #lookAgain(): Promise<void> {
-    if (performance.now() - this.#heardAt > SILENCE_MS) this.approvals.replace([]);
-    if (this.#waits || !this.#isUsed()) return;
-    this.#waits = true;
+  async #poll(): Promise<void> {
+    if (performance.now() - this.#answeredAt > SILENCE_MS) this.approvals.replace([]);
+    if (this.#isPolling || !this.#isUsed()) return;
+    this.#isPolling = true;
     try {
-      await this.#take();
-      this.#troubled = false;
+      await this.#refresh();
+      this.#isFailing = false;
     } catch (error) {
-      if (!this.#troubled) this.#log.error('approvals could not be read', { cause: messageOf(error) });
-      this.#troubled = true;
+      if (!this.#isFailing) this.#log.error('approvals could not be read', { cause: messageOf(error) });
+      this.#isFailing = true;
     } finally {
-      this.#waits = false;
+      this.#isPolling = false;
     }
   }
 }
 
 /** @throws QueryError E5036 if the control database fails */
-async function available<T>(work: () => Promise<T>): Promise<T> {
+async function withApprovalErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -122,15 +122,15 @@ async function available<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Returns the limit on open requests that this request would exceed; null if it exceeds none or is stored already. */
-function exceeded(
+function exceededLimit(
   entries: readonly ApprovalEntry[],
   { id, chain }: ApprovalRequest,
   { perChain, perTenant }: OpenRequests,
 ): number | null {
   if (entries.some(({ request }) => request.id === id)) return null;
   const open = entries.filter(({ decision }) => decision === null);
-  const own = open.filter(({ request }) => JSON.stringify(request.chain) === JSON.stringify(chain));
-  if (own.length >= perChain) return perChain;
+  const ofSameChain = open.filter(({ request }) => JSON.stringify(request.chain) === JSON.stringify(chain));
+  if (ofSameChain.length >= perChain) return perChain;
   return open.length >= perTenant ? perTenant : null;
 }
 
@@ -141,12 +141,12 @@ export function controlApprovals(
   gateway: string,
 ): ApprovalRegistry {
   return Object.freeze({
-    all: async () => (await approvalsAt(database, tenant, Date.now())).map(entryOf),
-    add: (request: ApprovalRequest, most: OpenRequests) => {
+    all: async () => (await approvalsAt(database, tenant, Date.now())).map(parseEntry),
+    add: (request: ApprovalRequest, limits: OpenRequests) => {
       const { id, expiresAt: until } = request;
       const stored = { id, request: JSON.stringify(request), until, gateway };
       return addApproval(database, tenant, stored, (entries) =>
-        exceeded(entries.map(entryOf), request, most),
+        exceededLimit(entries.map(parseEntry), request, limits),
       );
     },
     decide: (id: string, decision: ApprovalDecision) =>
@@ -157,7 +157,7 @@ export function controlApprovals(
 }
 
 // casts: only this file writes these texts
-function entryOf({ request, decision, revoked }: StoredApproval): ApprovalEntry {
+function parseEntry({ request, decision, revoked }: StoredApproval): ApprovalEntry {
   return {
     request: JSON.parse(request) as ApprovalRequest,
     decision: decision === null ? null : (JSON.parse(decision) as ApprovalDecision),
@@ -183,13 +183,13 @@ export function fileApprovals(dir: string): ApprovalRegistry {
     const entries: ApprovalEntry[] = [];
     for (const id of ids) {
       const [revoked, decision, request] = [
-        await read(file(id, 'revoked')),
-        await read(file(id, 'decision')),
-        await read(file(id, 'request')),
+        await readText(file(id, 'revoked')),
+        await readText(file(id, 'decision')),
+        await readText(file(id, 'request')),
       ];
       if (request === null) continue; // removed meanwhile
-      const entry = entryFrom({ request, decision, revoked }, id);
-      if (endOf(entry) > Date.now()) entries.push(entry);
+      const entry = parseStoredEntry({ request, decision, revoked }, id);
+      if (expiryOf(entry) > Date.now()) entries.push(entry);
       // The request is removed first: without its decision, it would count as open again.
       else
         for (const part of ['request', 'decision', 'revoked'] as const)
@@ -197,42 +197,42 @@ export function fileApprovals(dir: string): ApprovalRegistry {
     }
     return entries.sort((a, b) => a.request.at - b.request.at);
   };
-  const adding = new Serial();
+  const additions = new Serial();
   return Object.freeze({
     all,
-    add: (request: ApprovalRequest, most: OpenRequests) =>
-      adding.run(async () => {
-        const limit = exceeded(await all(), request, most);
+    add: (request: ApprovalRequest, limits: OpenRequests) =>
+      additions.run(async () => {
+        const limit = exceededLimit(await all(), request, limits);
         if (limit !== null) return limit;
         await mkdir(dir, { recursive: true, mode: 0o700 });
         await createWhole(file(request.id, 'request'), JSON.stringify(request));
         return null;
       }),
     decide: async (id: string, decision: ApprovalDecision) =>
-      (await has(all, id)) && createWhole(file(id, 'decision'), JSON.stringify(decision)),
+      (await exists(all, id)) && createWhole(file(id, 'decision'), JSON.stringify(decision)),
     revoke: async (id: string, end: { readonly by: string; readonly at: number }) =>
-      (await has(all, id)) && createWhole(file(id, 'revoked'), JSON.stringify(end)),
+      (await exists(all, id)) && createWhole(file(id, 'revoked'), JSON.stringify(end)),
   });
 }
 
-async function has(all: () => Promise<readonly ApprovalEntry[]>, id: string): Promise<boolean> {
+async function exists(all: () => Promise<readonly ApprovalEntry[]>, id: string): Promise<boolean> {
   return (await all()).some(({ request }) => request.id === id);
 }
 
-function endOf({ request, decision }: ApprovalEntry): number {
+function expiryOf({ request, decision }: ApprovalEntry): number {
   return decision?.endsAt ?? request.expiresAt;
 }
 
 /** @throws StartProblem for a damaged file, so that nothing is approved */
-function entryFrom(stored: StoredApproval, id: string): ApprovalEntry {
+function parseStoredEntry(stored: StoredApproval, id: string): ApprovalEntry {
   try {
-    return entryOf(stored);
+    return parseEntry(stored);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new StartProblem(`approvals/${id} in the data directory is damaged: remove its files`);
   }
 }
 
-async function read(file: string): Promise<string | null> {
+async function readText(file: string): Promise<string | null> {
   return (await bytesOf(file))?.toString('utf8') ?? null;
 }

@@ -11,14 +11,14 @@ import {
 import type { Witnesses } from '../../audit/witness/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { codeOf, messageOf } from '../base/thrown.js';
-import { type AuditKeeping, sinkUrl } from './settings/groups.js';
+import { type AuditRetentionSettings, auditSinkUrl } from './settings/groups.js';
 import { readSetting } from './settings/table.js';
 import type { Settings } from './settings.js';
 
 interface OpenAudit {
   readonly audit: AuditLog;
   /** Resolves, with the reason, only when no request can be answered any more and the process should end. */
-  readonly over: Promise<string>;
+  readonly fatalFailure: Promise<string>;
   /** Never rejects, since a log that has failed cannot be closed cleanly. */
   close(): Promise<void>;
 }
@@ -30,25 +30,27 @@ export async function openAudit(
   tenant: string,
   log: ServiceLog,
 ): Promise<OpenAudit> {
-  const ends = whenFailed === 'exit';
-  let end: (why: string) => void = () => undefined;
-  const over = new Promise<string>((resolve) => {
-    end = resolve;
+  const endsProcess = whenFailed === 'exit';
+  let endProcess: (reason: string) => void = () => undefined;
+  const fatalFailure = new Promise<string>((resolve) => {
+    endProcess = resolve;
   });
-  const witnesses = await witnessesOf(keeping, log);
+  const witnesses = await openWitnesses(keeping, log);
   const observer: AuditObserver = {
     failed: (failure) => {
       log.error('the audit log failed: every request is refused', {
         ...failureFields(failure),
         dir,
-        next: ends ? 'the process ends' : 'it goes on by itself once its disk, or its database, is well',
+        next: endsProcess
+          ? 'the process ends'
+          : 'it goes on by itself once its disk, or its database, is well',
       });
-      if (ends) end(`the audit log failed: ${causeOf(failure)}`);
+      if (endsProcess) endProcess(`the audit log failed: ${causeOf(failure)}`);
     },
     reopened: (gap) => log.warn('the audit log goes on, with a record of the gap', { ...gap }),
     lost: (reason: AuditDamaged) => {
       log.error('the audit log cannot go on: the disk does not hold what it took', { cause: reason.message });
-      end(reason.message);
+      endProcess(reason.message);
     },
     kept: (reason: Error) =>
       log.error(
@@ -64,9 +66,9 @@ export async function openAudit(
     log.warn('audit records are synced after the answers: a power failure may lose those of the last 50 ms', {
       setting: 'OSL_AUDIT_SYNC=kernel',
     });
-  const afterFailure = ends ? 'stay' : 'reopen';
-  const url = sinkUrl(sink);
-  const store = url === null ? null : await tableStore(url, dir);
+  const afterFailure = endsProcess ? 'stay' : 'reopen';
+  const url = auditSinkUrl(sink);
+  const store = url === null ? null : await loadTableStore(url, dir);
   const audit = await openAuditLog({
     dir,
     tenant,
@@ -82,7 +84,7 @@ export async function openAudit(
     audit
       .close()
       .catch((error: unknown) => log.error('the audit log could not be closed', { error: messageOf(error) }));
-  return { audit, over, close };
+  return { audit, fatalFailure, close };
 }
 
 /** Returns the reason why the archive of `OSL_AUDIT_ARCHIVE` cannot be used; null if it can be used or is not set. */
@@ -104,8 +106,8 @@ export async function archiveFault({ keeping, sink }: Settings['audit']): Promis
 
 const DEADLINE_MS = 5_000;
 
-async function witnessesOf(
-  { witnesses, witnessMs }: AuditKeeping,
+async function openWitnesses(
+  { witnesses, witnessMs }: AuditRetentionSettings,
   log: ServiceLog,
 ): Promise<Witnesses | null> {
   if (witnesses.length === 0) return null;
@@ -115,7 +117,7 @@ async function witnessesOf(
   return new witnessing.Witnesses(places, witnessMs, log);
 }
 
-async function tableStore(url: () => string, dir: string): Promise<(segmentBytes: number) => LogStore> {
+async function loadTableStore(url: () => string, dir: string): Promise<(segmentBytes: number) => LogStore> {
   const { TableStore } = await import('../../audit/table/index.js');
   return (segmentBytes) => new TableStore({ url, dir, segmentBytes, deadlineMs: DEADLINE_MS });
 }

@@ -26,11 +26,11 @@ export function openBreakGlass(dir: string, url: string | null, log: ServiceLog)
   return Object.freeze({
     running: async (identity: Identity, reason: string, minutes: number) => {
       const now = Date.now();
-      const said = digest([reason]);
-      for (const held of (await slotsOf(dir, identity)).values()) {
-        const { id, startedAt } = held.slot;
-        const runs = now >= startedAt && now < startedAt + minutes * 60_000;
-        if (held.slot.reason === said && runs) return { id, startedAt };
+      const reasonHash = digest([reason]);
+      for (const file of (await slotsOf(dir, identity)).values()) {
+        const { id, startedAt } = file.slot;
+        const isRunning = now >= startedAt && now < startedAt + minutes * 60_000;
+        if (file.slot.reason === reasonHash && isRunning) return { id, startedAt };
       }
       return null;
     },
@@ -41,30 +41,30 @@ export function openBreakGlass(dir: string, url: string | null, log: ServiceLog)
         const now = Date.now();
         const slot: BreakGlassSlot = { id: randomUUID(), startedAt: now, reason: digest([reason]) };
         // INVARIANT: setting the clock back does not free a slot.
-        const taken = new Map([...slots].filter(([, held]) => now - held.slot.startedAt < DAY_MS));
+        const taken = new Map([...slots].filter(([, file]) => now - file.slot.startedAt < DAY_MS));
         // After a lower limit more slots may be taken than it allows: all but `perDay - 1` of them must end first.
-        const starts = [...taken.values()].map((held) => held.slot.startedAt).toSorted((a, b) => a - b);
-        const last = starts[starts.length - perDay];
-        if (last !== undefined) return Math.max(1, Math.ceil((last + DAY_MS - now) / 1_000));
-        let free = 0;
-        while (taken.has(free)) free++;
-        const turn = (slots.get(free)?.turn ?? 0) + 1;
+        const starts = [...taken.values()].map((file) => file.slot.startedAt).toSorted((a, b) => a - b);
+        const blocking = starts[starts.length - perDay];
+        if (blocking !== undefined) return Math.max(1, Math.ceil((blocking + DAY_MS - now) / 1_000));
+        let freeNumber = 0;
+        while (taken.has(freeNumber)) freeNumber++;
+        const turn = (slots.get(freeNumber)?.turn ?? 0) + 1;
         // If another process has created the file first, try the next slot.
-        if (await createWhole(slotFile(dir, identity, free, turn), JSON.stringify(slot)))
+        if (await createWhole(slotPath(dir, identity, freeNumber, turn), JSON.stringify(slot)))
           return { id: slot.id, startedAt: slot.startedAt };
       }
     },
-    alarm: (broken: BreakGlassUse) => {
-      const { id, subject, surface, requestId: request_id, endsAt } = broken;
-      const ends = new Date(endsAt).toISOString();
+    alarm: (use: BreakGlassUse) => {
+      const { id, subject, surface, requestId: request_id, endsAt } = use;
+      const endsText = new Date(endsAt).toISOString();
       log.error('a subject broke the glass; the audit log has the reason', {
         id,
         subject,
         surface,
         request_id,
-        ends,
+        ends: endsText,
       });
-      if (url !== null) void send(url, broken, log);
+      if (url !== null) void send(url, use, log);
     },
   });
 }
@@ -82,13 +82,14 @@ async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<num
   for (const name of await namesIn(dir)) {
     const [, number, turn] = /^[0-9a-f]{64}\.(\d+)\.(\d+)$/.exec(name) ?? [];
     if (number === undefined || !name.startsWith(owner)) continue;
-    const [slot, known] = [Number(number), turns.get(Number(number)) ?? 0];
-    if (known > 0) await rm(slotFile(dir, identity, slot, Math.min(known, Number(turn))), { force: true });
-    turns.set(slot, Math.max(known, Number(turn)));
+    const [slot, newestTurn] = [Number(number), turns.get(Number(number)) ?? 0];
+    if (newestTurn > 0)
+      await rm(slotPath(dir, identity, slot, Math.min(newestTurn, Number(turn))), { force: true });
+    turns.set(slot, Math.max(newestTurn, Number(turn)));
   }
   const slots = new Map<number, SlotFile>();
   for (const [number, turn] of turns) {
-    const slot = await slotIn(slotFile(dir, identity, number, turn));
+    const slot = await readSlot(slotPath(dir, identity, number, turn));
     // The file has been replaced since the directory was read, so read all slots again.
     if (slot === null) return slotsOf(dir, identity);
     slots.set(number, { turn, slot });
@@ -97,12 +98,12 @@ async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<num
 }
 
 /** Reads a slot; null if the file does not exist. @throws Error if it is damaged, so that access is refused */
-async function slotIn(file: string): Promise<BreakGlassSlot | null> {
+async function readSlot(file: string): Promise<BreakGlassSlot | null> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    unlessAbsent(error);
+    requireAbsent(error);
     return null;
   }
   const { id, startedAt, reason } = JSON.parse(text) as Partial<BreakGlassSlot>; // cast: written by `take`
@@ -111,11 +112,11 @@ async function slotIn(file: string): Promise<BreakGlassSlot | null> {
   return { id, startedAt, reason };
 }
 
-function unlessAbsent(error: unknown): void {
+function requireAbsent(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
 
-function slotFile(dir: string, identity: Identity, slot: number, turn: number): string {
+function slotPath(dir: string, identity: Identity, slot: number, turn: number): string {
   return join(dir, `${ownerOf(identity)}.${slot}.${turn}`);
 }
 
@@ -127,12 +128,12 @@ function digest(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-const TRIES_MS = [0, 1_000, 5_000, 30_000];
-const PATIENCE_MS = 5_000;
+const RETRY_DELAYS_MS = [0, 1_000, 5_000, 30_000];
+const ALARM_TIMEOUT_MS = 5_000;
 
 /** Posts the alarm, with the reason, to `url`. After a failure it is repeated, up to four attempts in all. */
-async function send(url: string, broken: BreakGlassUse, log: ServiceLog): Promise<void> {
-  const { id, subject, reason, surface, requestId, startedAt, endsAt } = broken;
+async function send(url: string, use: BreakGlassUse, log: ServiceLog): Promise<void> {
+  const { id, subject, reason, surface, requestId, startedAt, endsAt } = use;
   const body = JSON.stringify({
     type: 'osl.break_glass',
     id,
@@ -144,13 +145,13 @@ async function send(url: string, broken: BreakGlassUse, log: ServiceLog): Promis
     ends: new Date(endsAt).toISOString(),
   });
   let fault = '';
-  for (const wait of TRIES_MS) {
+  for (const delayMs of RETRY_DELAYS_MS) {
     await new Promise<void>((resolve) => {
-      setTimeout(resolve, wait).unref();
+      setTimeout(resolve, delayMs).unref();
     });
     try {
       const headers = { 'content-type': 'application/json' };
-      const signal = AbortSignal.timeout(PATIENCE_MS);
+      const signal = AbortSignal.timeout(ALARM_TIMEOUT_MS);
       const { ok, status } = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' });
       if (ok) return;
       fault = `status ${status}`;

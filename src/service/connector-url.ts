@@ -14,20 +14,20 @@ export async function connectorUrl(env: Environment, name: string): Promise<stri
   const url = env[name] ?? '';
   if (url !== '') return url;
   const file = env[`${name}_FILE`] ?? '';
-  if (file !== '') return urlInFile(file);
+  if (file !== '') return readUrlFile(file);
   const command = env[`${name}_COMMAND`] ?? '';
-  return command === '' ? null : urlOfCommand(`${name}_COMMAND`, command);
+  return command === '' ? null : runUrlCommand(`${name}_COMMAND`, command);
 }
 
 /** The command failed or timed out; this may be temporary. */
 export class CommandFailed extends StartProblem {}
 
 /** True if any of the variables of `connectorUrl` is set. */
-export function namesUrl(env: Environment, name: string): boolean {
+export function hasUrlVariable(env: Environment, name: string): boolean {
   return ['', '_FILE', '_COMMAND'].some((ending) => (env[`${name}${ending}`] ?? '') !== '');
 }
 
-export function urlInFile(file: string): string {
+export function readUrlFile(file: string): string {
   let text: string;
   try {
     text = readFileSync(file, 'utf8').trim();
@@ -43,7 +43,7 @@ const COMMAND_MS = 10_000;
 const COMMAND_BYTES = 65_536;
 
 /** Returns the URL that a command prints. Its output is never logged, since it may contain a secret. */
-function urlOfCommand(name: string, command: string): Promise<string> {
+function runUrlCommand(name: string, command: string): Promise<string> {
   const limits = { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: COMMAND_BYTES } as const;
   return new Promise((resolve, reject) => {
     const child = execFile('/bin/sh', ['-c', command], limits, (failure, stdout) => {
@@ -58,7 +58,7 @@ function urlOfCommand(name: string, command: string): Promise<string> {
 }
 
 /** The shell's exit statuses for a missing or non-executable command. */
-const NO_COMMAND: ReadonlySet<unknown> = new Set([126, 127]);
+const COMMAND_NOT_RUNNABLE: ReadonlySet<unknown> = new Set([126, 127]);
 
 function commandFault(
   name: string,
@@ -69,13 +69,13 @@ function commandFault(
     return new StartProblem(`${command} printed more than ${COMMAND_BYTES} bytes`);
   if (killed === true)
     return new CommandFailed(`${command} was stopped: it took more than ${COMMAND_MS / 1_000} s`);
-  const ended = `${command} ended with status ${String(code)}`;
-  return NO_COMMAND.has(code) ? new StartProblem(ended) : new CommandFailed(ended);
+  const message = `${command} ended with status ${String(code)}`;
+  return COMMAND_NOT_RUNNABLE.has(code) ? new StartProblem(message) : new CommandFailed(message);
 }
 
 export { withoutPassword } from '../engine/index.js';
 
-const WORDS: ReadonlyMap<string, string> = new Map([
+const FAULT_TEXTS: ReadonlyMap<string, string> = new Map([
   ...CONNECTION_FAULTS,
   ['EHOSTUNREACH', 'the host cannot be reached'],
   ['ENOENT', 'there is no such socket'],
@@ -86,13 +86,13 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Explains a connection failure to the operator. */
-export function connectFault(error: unknown): string {
-  if (error instanceof AggregateError) return connectFault(error.errors[0]);
+export function describeConnectFault(error: unknown): string {
+  if (error instanceof AggregateError) return describeConnectFault(error.errors[0]);
   if (!(error instanceof Error)) return String(error);
   const { code = '', syscall, path }: NodeJS.ErrnoException = error;
   if (syscall === 'open') return `the file ${path} that the URL names cannot be read (${code})`;
-  const words = WORDS.get(code);
-  if (words !== undefined) return words;
+  const known = FAULT_TEXTS.get(code);
+  if (known !== undefined) return known;
   if (error.message.includes('password must be a string'))
     return 'the server wants a password, and the URL has none';
   if (error.message === 'timeout expired') return 'no answer in time';

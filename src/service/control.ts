@@ -30,12 +30,12 @@ import type { ControlSettings } from './settings/groups.js';
 import type { Settings } from './settings.js';
 
 /** Maximum tolerated difference between the clocks, in ms. */
-const TOLERANCE_MS = 60_000;
+const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 /** Maximum duration in ms of the query for the database's time; slower answers are too inaccurate to use. */
-const SLOW_MS = 5_000;
-const COMPARE_MS = 2_000;
+const MAX_QUERY_MS = 5_000;
+const MIN_INTERVAL_MS = 2_000;
 /** SQLSTATE classes of refusals: missing privilege, table or schema, or a read-only server. */
-const REFUSALS = /^(42|25|3F)/;
+const REFUSAL_STATES = /^(42|25|3F)/;
 
 /**
  * Compares this machine's clock with the control database's. A wrong clock makes tokens end too early or too late.
@@ -49,9 +49,9 @@ export class ClockComparison {
   readonly #gateway: string;
   readonly #log: ServiceLog;
   #offsetMs: number | null = null;
-  #wrong = false;
-  #warned = false;
-  #refused = false;
+  #isWrong = false;
+  #hasWarned = false;
+  #wasRefused = false;
   #comparedAt = Number.NEGATIVE_INFINITY;
 
   /** @param gateway a unique name of this gateway */
@@ -67,14 +67,14 @@ export class ClockComparison {
     return this.#offsetMs;
   }
 
-  get wrong(): boolean {
-    return this.#wrong;
+  get isWrong(): boolean {
+    return this.#isWrong;
   }
 
   /** Compares the clocks, unless that was done in the last 2 s. @throws ControlFault if the database does not answer */
   async compareWhenDue(): Promise<void> {
     const now = performance.now();
-    if (now - this.#comparedAt < COMPARE_MS) return;
+    if (now - this.#comparedAt < MIN_INTERVAL_MS) return;
     this.#comparedAt = now;
     await this.compare();
   }
@@ -85,43 +85,43 @@ export class ClockComparison {
       const offsetMs = await this.#measure();
       if (offsetMs === null) return;
       const offset = { tenant: this.#tenant, gateway: this.#gateway, offsetMs };
-      const agreeing = await shareClockOffset(this.#database, offset, TOLERANCE_MS);
+      const agreeingGateways = await shareClockOffset(this.#database, offset, MAX_CLOCK_DIFFERENCE_MS);
       this.#offsetMs = offsetMs;
-      this.#take(Math.abs(offsetMs) > TOLERANCE_MS, agreeing);
+      this.#update(Math.abs(offsetMs) > MAX_CLOCK_DIFFERENCE_MS, agreeingGateways);
     } catch (error) {
-      if (!(error instanceof ControlFault) || !REFUSALS.test(error.code ?? '')) throw error;
-      if (!this.#refused) this.#log.warn('clocks are not compared', { cause: error.message });
-      this.#refused = true;
+      if (!(error instanceof ControlFault) || !REFUSAL_STATES.test(error.code ?? '')) throw error;
+      if (!this.#wasRefused) this.#log.warn('clocks are not compared', { cause: error.message });
+      this.#wasRefused = true;
     }
   }
 
   async #measure(): Promise<number | null> {
-    const sent = performance.now();
+    const startedAt = performance.now();
     const databaseMs = await databaseTime(this.#database);
-    const took = performance.now() - sent;
-    return took > SLOW_MS ? null : Date.now() - took / 2 - databaseMs;
+    const durationMs = performance.now() - startedAt;
+    return durationMs > MAX_QUERY_MS ? null : Date.now() - durationMs / 2 - databaseMs;
   }
 
-  #take(far: boolean, agreeing: number): void {
-    const wrong = far && agreeing > 0;
+  #update(isOffsetLarge: boolean, agreeingGateways: number): void {
+    const isWrong = isOffsetLarge && agreeingGateways > 0;
     const seconds = Math.round((this.#offsetMs ?? 0) / 1_000);
-    if (wrong && !this.#wrong)
+    if (isWrong && !this.#isWrong)
       this.#log.error(
         'the clock of this machine is wrong: /ready is 503 until it is right, since tokens end too early or too late',
-        { seconds_ahead: seconds, agreeing_gateways: agreeing },
+        { seconds_ahead: seconds, agreeing_gateways: agreeingGateways },
       );
-    else if (far && !wrong && !this.#warned)
+    else if (isOffsetLarge && !isWrong && !this.#hasWarned)
       this.#log.warn(
         'this machine and the control database have different times, and no other gateway says which one is right',
         { seconds_ahead: seconds },
       );
-    else if (!far && (this.#wrong || this.#warned)) this.#log.warn('the clocks agree again');
-    this.#warned = far && !wrong;
-    this.#wrong = wrong;
+    else if (!isOffsetLarge && (this.#isWrong || this.#hasWarned)) this.#log.warn('the clocks agree again');
+    this.#hasWarned = isOffsetLarge && !isWrong;
+    this.#isWrong = isWrong;
   }
 }
 
-const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
+const NO_ACTIVE_POLICY = 'no policy is active: osl policy push --activate';
 
 /** Timeout of a statement in ms; a poll runs one or two. */
 const STATEMENT_MS = 2_000;
@@ -142,24 +142,24 @@ export class Control {
   readonly #database: ControlDatabase;
   readonly #policyFile: string;
   readonly #dir: string;
-  readonly #revoked: RevocationFiles;
-  #text: string | null = null;
-  #why = NONE_ACTIVE;
-  #seen: ControlState = { activation: 0, published: 0, revoked: 0 };
+  readonly #revocationFiles: RevocationFiles;
+  #policyText: string | null = null;
+  #unavailableReason = NO_ACTIVE_POLICY;
+  #lastState: ControlState = { activation: 0, published: 0, revoked: 0 };
   /** Start of the last successful poll, on the clock of `performance.now()`. */
-  #heardAt = performance.now();
-  #heard = false;
+  #answeredAt = performance.now();
+  #hasAnswered = false;
   /** True if the file copy of the policy, which tools read, has the text of the last poll. */
   #isCopied = false;
   /** Checks that must succeed before a poll counts, see `join`; null if there are none left. */
-  #toJoin: (() => Promise<void>) | null = null;
+  #pendingJoin: (() => Promise<void>) | null = null;
 
   private constructor(settings: Settings, control: ControlSettings, tenant: string, log: ServiceLog) {
     this.tenant = tenant;
     this.settings = control;
     this.#policyFile = settings.policyFile;
     this.#dir = join(settings.dataDir, 'published');
-    this.#revoked = new RevocationFiles(settings.dataDir);
+    this.#revocationFiles = new RevocationFiles(settings.dataDir);
     this.#database = openControl(control.place, { statementMs: STATEMENT_MS });
     this.clock = new ClockComparison(
       this.#database,
@@ -177,15 +177,15 @@ export class Control {
    */
   static async open(settings: Settings, log: ServiceLog): Promise<Control | null> {
     if (settings.control === null) return null;
-    const control = new Control(settings, settings.control, await tenantIn(settings.manifestFile), log);
+    const control = new Control(settings, settings.control, await readTenant(settings.manifestFile), log);
     try {
-      await control.look();
+      await control.poll();
     } catch (error) {
       if (!(error instanceof ControlFault)) {
         await control.close();
         throw error;
       }
-      control.#why = error.message;
+      control.#unavailableReason = error.message;
       log.error('the control database is not heard: every request is refused (E2001) until it is', {
         cause: error.message,
       });
@@ -193,54 +193,54 @@ export class Control {
     return control;
   }
 
-  get seen(): ControlState {
-    return this.#seen;
+  get lastState(): ControlState {
+    return this.#lastState;
   }
 
   /** True once a poll has succeeded. Until then, nothing may be served. */
-  get heard(): boolean {
-    return this.#heard;
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   /** True if the database has not answered for longer than configured. */
-  get silent(): boolean {
-    return performance.now() - this.#heardAt > this.settings.silenceMs;
+  get isSilent(): boolean {
+    return performance.now() - this.#answeredAt > this.settings.silenceMs;
   }
 
-  get silence(): string {
+  get silenceText(): string {
     return `the control database has not answered for ${this.settings.silenceMs / 1_000} s`;
   }
 
   /** Polls the database. @throws ControlFault, ControlConflict; what was read before the failure is kept */
-  async look(): Promise<ControlState> {
-    const began = performance.now();
-    if (!this.#heard) await requireSchema(this.#database);
-    await this.#toJoin?.();
-    this.#toJoin = null;
-    await this.#shareRevoked();
-    const revoked = await this.#takeRevoked();
-    const seen = { ...(await controlVersions(this.#database, this.tenant)), revoked };
-    const another = seen.activation !== this.#seen.activation || this.#text === null;
-    if (another && seen.activation > 0 && this.settings.policySource === 'control') {
+  async poll(): Promise<ControlState> {
+    const startedAt = performance.now();
+    if (!this.#hasAnswered) await requireSchema(this.#database);
+    await this.#pendingJoin?.();
+    this.#pendingJoin = null;
+    await this.#shareRevocations();
+    const revoked = await this.#pullRevocations();
+    const state = { ...(await controlVersions(this.#database, this.tenant)), revoked };
+    const isNewActivation = state.activation !== this.#lastState.activation || this.#policyText === null;
+    if (isNewActivation && state.activation > 0 && this.settings.policySource === 'control') {
       const active = await activePolicy(this.#database, this.tenant);
       if (active !== null) {
-        this.#text = active.text;
+        this.#policyText = active.text;
         this.#isCopied = false;
-        this.#seen = { ...seen, activation: active.activation };
+        this.#lastState = { ...state, activation: active.activation };
       }
-    } else this.#seen = seen;
+    } else this.#lastState = state;
     await this.#copyPolicy();
-    this.#heardAt = began;
-    this.#heard = true;
-    this.#why = NONE_ACTIVE;
+    this.#answeredAt = startedAt;
+    this.#hasAnswered = true;
+    this.#unavailableReason = NO_ACTIVE_POLICY;
     await this.clock.compareWhenDue();
-    return this.#seen;
+    return this.#lastState;
   }
 
   /** Writes the policy to a file, which only tools read. May fail before the first start has created its folder. */
   async #copyPolicy(): Promise<void> {
-    if (this.#isCopied || this.#text === null) return;
-    this.#isCopied = await writeWhole(this.#policyFile, Buffer.from(this.#text)).then(
+    if (this.#isCopied || this.#policyText === null) return;
+    this.#isCopied = await writeWhole(this.#policyFile, Buffer.from(this.#policyText)).then(
       () => true,
       () => false,
     );
@@ -254,11 +254,11 @@ export class Control {
    */
   readonly read: ReadFileText = async (file) => {
     if (file !== this.#policyFile) return readManifestText(file);
-    if (!this.#heard) throw new PolicyUnknown(this.#policyFile, this.#why);
-    if (this.silent) throw new PolicyUnknown(this.#policyFile, this.silence);
+    if (!this.#hasAnswered) throw new PolicyUnknown(this.#policyFile, this.#unavailableReason);
+    if (this.isSilent) throw new PolicyUnknown(this.#policyFile, this.silenceText);
     if (this.settings.policySource === 'file') return readManifestText(file);
-    if (this.#text === null) throw new PolicyUnknown(this.#policyFile, this.#why);
-    return this.#text;
+    if (this.#policyText === null) throw new PolicyUnknown(this.#policyFile, this.#unavailableReason);
+    return this.#policyText;
   };
 
   /**
@@ -270,14 +270,14 @@ export class Control {
   async join(keys: TenantKeys): Promise<void> {
     const work = async (): Promise<void> => {
       await this.#requireKeys(keys);
-      await this.#joinPublished();
+      await this.#synchronizePublished();
     };
-    if (!this.#heard) this.#toJoin = work;
+    if (!this.#hasAnswered) this.#pendingJoin = work;
     else
       await work().catch((error: unknown) => {
         if (error instanceof ControlFault) {
-          this.#heard = false;
-          this.#toJoin = work;
+          this.#hasAnswered = false;
+          this.#pendingJoin = work;
         }
         throw error;
       });
@@ -288,21 +288,21 @@ export class Control {
    *
    * @throws StartProblem if the histories differ; ControlFault, PublishedDamaged
    */
-  async #joinPublished(): Promise<void> {
+  async #synchronizePublished(): Promise<void> {
     const versions = await VersionStore.open(this.#dir);
     const { published } = await controlVersions(this.#database, this.tenant);
-    const common = Math.min(published, versions.history.length);
-    const own = versions.history[common - 1]?.id ?? null;
-    const shared = common === 0 ? null : await publishedId(this.#database, this.tenant, common);
-    if (own !== shared)
+    const commonLength = Math.min(published, versions.history.length);
+    const localId = versions.history[commonLength - 1]?.id ?? null;
+    const sharedId = commonLength === 0 ? null : await publishedId(this.#database, this.tenant, commonLength);
+    if (localId !== sharedId)
       throw new StartProblem(
-        `${this.#dir} holds other published versions than the control database (version ${common}): move the directory away to serve what the other gateways do`,
+        `${this.#dir} holds other published versions than the control database (version ${commonLength}): move the directory away to serve what the other gateways do`,
       );
     if (versions.history.length > published) {
-      const more = [];
+      const unsharedVersions = [];
       for (let number = published + 1; number <= versions.history.length; number++)
-        more.push(await versions.sealed(number));
-      await shareVersions(this.#database, this.tenant, more, gatewayName(), null);
+        unsharedVersions.push(await versions.sealed(number));
+      await shareVersions(this.#database, this.tenant, unsharedVersions, gatewayName(), null);
     }
     await this.pull();
   }
@@ -335,23 +335,23 @@ export class Control {
   }
 
   /** Stores revocations made by other gateways and returns the number of the newest one. */
-  async #takeRevoked(): Promise<number> {
-    const before = this.#seen.revoked;
-    const last = await lastRevocation(this.#database, this.tenant);
-    if (last === before) return last;
+  async #pullRevocations(): Promise<number> {
+    const previous = this.#lastState.revoked;
+    const newest = await lastRevocation(this.#database, this.tenant);
+    if (newest === previous) return newest;
     // A lower number means that the database was restored from a backup: read all revocations again.
-    const after = last > before ? before : 0;
-    for (const revocation of await revokedAfter(this.#database, this.tenant, after, Date.now()))
-      await this.#revoked.write(revocation, false);
-    this.#seen = { ...this.#seen, revoked: last };
-    return last;
+    const lastKnown = newest > previous ? previous : 0;
+    for (const revocation of await revokedAfter(this.#database, this.tenant, lastKnown, Date.now()))
+      await this.#revocationFiles.write(revocation, false);
+    this.#lastState = { ...this.#lastState, revoked: newest };
+    return newest;
   }
 
   /** Shares revocations made while the control database was unavailable. */
-  async #shareRevoked(): Promise<void> {
-    for (const revocation of await this.#revoked.unshared()) {
+  async #shareRevocations(): Promise<void> {
+    for (const revocation of await this.#revocationFiles.unshared()) {
       await shareRevocation(this.#database, this.tenant, revocation, gatewayName());
-      await this.#revoked.shared(revocation);
+      await this.#revocationFiles.markShared(revocation);
     }
   }
 
@@ -365,7 +365,7 @@ export function gatewayName(): string {
   return hostname();
 }
 
-async function tenantIn(manifestFile: string): Promise<string> {
+async function readTenant(manifestFile: string): Promise<string> {
   const { value } = parseSource(await readManifestText(manifestFile), manifestFile);
   const tenant = typeof value === 'object' && value !== null && 'tenant' in value ? value.tenant : null;
   if (typeof tenant === 'string') return tenant;

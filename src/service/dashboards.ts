@@ -111,19 +111,19 @@ interface DashboardFolder {
 
 /** @param folder null if there are no shared dashboards @throws StartProblem, ManifestProblems */
 export async function openDashboards(folder: string | null): Promise<DashboardFolder> {
-  let held = await readDashboards(folder);
+  let current = await readDashboards(folder);
   return {
-    all: () => held,
+    all: () => current,
     reload: {
       prepare: async () => {
         const next = await readDashboards(folder);
-        const now =
+        const summary =
           folder === null ? null : `${next.length} shared ${next.length === 1 ? 'dashboard' : 'dashboards'}`;
         return {
-          now,
+          now: summary,
           kept: null,
-          take: () => {
-            held = next;
+          apply: () => {
+            current = next;
           },
         };
       },
@@ -133,21 +133,23 @@ export async function openDashboards(folder: string | null): Promise<DashboardFo
 
 async function readDashboards(folder: string | null): Promise<readonly SharedDashboard[]> {
   if (folder === null) return [];
-  const files = namesIn(folder).filter((name) => /\.(?:json|ya?ml)$/.test(name));
-  const all = new Map<string, SharedDashboard>();
+  const files = listFolder(folder).filter((name) => /\.(?:json|ya?ml)$/.test(name));
+  const dashboardsByTitle = new Map<string, SharedDashboard>();
   for (const file of files.toSorted()) {
     const path = join(folder, file);
     const source = parseSource(await readManifestText(path), path);
     throwProblems(source, shape(source.value));
     const { roles, ...content } = source.value as DashboardDocument; // checked by the schema
-    if (all.has(content.title))
+    if (dashboardsByTitle.has(content.title))
       throw new StartProblem(`${path}: another file has the title \`${content.title}\``);
-    all.set(content.title, Object.freeze({ roles, content }));
+    dashboardsByTitle.set(content.title, Object.freeze({ roles, content }));
   }
-  return Object.freeze([...all].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, dashboard]) => dashboard));
+  return Object.freeze(
+    [...dashboardsByTitle].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, dashboard]) => dashboard),
+  );
 }
 
-function namesIn(folder: string): readonly string[] {
+function listFolder(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch (error) {

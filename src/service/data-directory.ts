@@ -6,12 +6,12 @@ import { VersionStore } from '../model/versions/versions.js';
 import { openAudit } from './audit.js';
 import { Control } from './control.js';
 import { reportCopy, reportRestore } from './directory-origin.js';
-import { joined } from './follow-control.js';
+import { joinGateways } from './follow-control.js';
 import { tenantKeys } from './keys.js';
 import type { Lineage } from './lineage/lineage.js';
 import { endOf } from './lineage/outbox/state.js';
-import { type EndedChain, LINEAGE_CLOSE_MS, leftLineage } from './lineage.js';
-import { type FirstModel, loadFirst, publishedDir } from './model.js';
+import { type EndedChain, LINEAGE_CLOSE_MS, openRemainingLineage } from './lineage.js';
+import { loadStartupModel, publishedDir, type StartupModel } from './model.js';
 import { singleProcessFiles, workerChain, workerLineage, workerNumbers } from './process-files.js';
 import type { Settings } from './settings.js';
 
@@ -29,16 +29,16 @@ export async function takeOver(
   log: ServiceLog,
   workers = 0,
 ): Promise<readonly EndedChain[]> {
-  if (audit.stats().failure === null) return takenOver(settings, tenant, audit, log, workers);
+  if (audit.stats().failure === null) return takeOverNow(settings, tenant, audit, log, workers);
   void audit.whenOpen
-    .then(() => takenOver(settings, tenant, audit, log, workers))
+    .then(() => takeOverNow(settings, tenant, audit, log, workers))
     .catch((error: unknown) =>
       log.error('the data directory was not looked after', { cause: messageOf(error) }),
     );
   return []; // only a log in tables is deferred, and lineage needs files
 }
 
-async function takenOver(
+async function takeOverNow(
   settings: Settings,
   tenant: string,
   audit: AuditLog,
@@ -51,12 +51,12 @@ async function takenOver(
   for (const number of workerNumbers(settings.dataDir)) {
     if (number <= workers) continue;
     const chain = workerChain(settings.dataDir, number);
-    const { audit: left } = await openAudit(settings, chain, tenant, log);
-    await left.close();
+    const { audit: remaining } = await openAudit(settings, chain, tenant, log);
+    await remaining.close();
     ended.push({
       auditDir: chain,
       lineageDir: workerLineage(settings.dataDir, number),
-      end: endOf(left),
+      end: endOf(remaining),
     });
   }
   return ended;
@@ -64,10 +64,10 @@ async function takenOver(
 
 /** The data directory of several workers, opened by their supervisor, which serves no requests itself. */
 export interface SupervisorDirectory {
-  readonly first: FirstModel;
+  readonly first: StartupModel;
   readonly audit: AuditLog;
   /** Resolves, with the reason, only when the supervisor's audit chain cannot take any more records. */
-  readonly over: Promise<string>;
+  readonly fatalFailure: Promise<string>;
   close(): Promise<void>;
 }
 
@@ -77,39 +77,39 @@ export interface SupervisorDirectory {
  */
 export async function openSupervisorDirectory(
   settings: Settings,
-  first: FirstModel,
+  first: StartupModel,
   workers: number,
   log: ServiceLog,
   control: Control | null = null,
 ): Promise<SupervisorDirectory> {
   const keys = tenantKeys(settings.dataDir, settings.keysDir);
   const { auditDir, lineageDir } = singleProcessFiles(settings.dataDir);
-  const { audit, over } = await openAudit(settings, auditDir, first.model.tenant, log);
-  const left: Lineage[] = [];
+  const { audit, fatalFailure } = await openAudit(settings, auditDir, first.model.tenant, log);
+  const remaining: Lineage[] = [];
   const close = async (): Promise<void> => {
-    await Promise.all(left.map((lineage) => lineage.close(LINEAGE_CLOSE_MS)));
+    await Promise.all(remaining.map((lineage) => lineage.close(LINEAGE_CLOSE_MS)));
     await audit.close();
   };
   try {
     const ended = await takeOver(settings, first.model.tenant, audit, log, workers);
     // A single-process server may have used the supervisor's chain before, and may have left lineage to deliver.
-    const own = { auditDir, lineageDir, end: endOf(audit) };
-    left.push(...(await leftLineage(settings, first.model, [own, ...ended], log)));
-    await joined(control, keys, log);
+    const supervisorChain = { auditDir, lineageDir, end: endOf(audit) };
+    remaining.push(...(await openRemainingLineage(settings, first.model, [supervisorChain, ...ended], log)));
+    await joinGateways(control, keys, log);
     await (await VersionStore.open(publishedDir(settings))).sweep();
   } catch (error) {
     await close();
     throw error;
   }
-  return Object.freeze({ first, audit, over, close });
+  return Object.freeze({ first, audit, fatalFailure, close });
 }
 
 /** Loads the model without opening a service. @throws the errors of `openService` */
-export async function lookFirst(settings: Settings, log: ServiceLog): Promise<FirstModel> {
+export async function loadWithoutService(settings: Settings, log: ServiceLog): Promise<StartupModel> {
   await ready();
   const control = await Control.open(settings, log);
   try {
-    return await loadFirst(settings, null, control?.read);
+    return await loadStartupModel(settings, null, control?.read);
   } finally {
     await control?.close();
   }

@@ -8,8 +8,8 @@ import { connectorUrl } from './connector-url.js';
 import type { SystemReads } from './system-reads.js';
 
 /** Time limit in ms for reading a watermark, after which the query runs without the cache. */
-const PATIENCE_MS = 2_000;
-const REST_MS = 5_000;
+const READ_TIMEOUT_MS = 2_000;
+const RETRY_AFTER_FAILURE_MS = 5_000;
 
 type Watermarks = Pick<SystemReads, 'readWatermark'>;
 
@@ -19,11 +19,11 @@ export function databaseEpochs(
   reads: Watermarks,
   log: ServiceLog,
 ): { readonly epochs: DataEpochs; readonly close: () => Promise<void> } {
-  const signals = new DataSignals(async (name, heard, gone) => {
+  const signals = new DataSignals(async (name, onNotification, onDisconnect) => {
     const connector = connectors().get(name);
     const url =
       connector === undefined ? null : await connectorUrl(process.env, systemUrlVariable(connector));
-    return url === null ? null : listenOn(url, DATA_CHANNEL, heard, gone, 'osl results');
+    return url === null ? null : listenOn(url, DATA_CHANNEL, onNotification, onDisconnect, 'osl results');
   }, log);
   return { epochs: new DatabaseEpochs(reads, signals, log), close: () => signals.close() };
 }
@@ -36,11 +36,11 @@ class DatabaseEpochs implements DataEpochs {
   readonly #reads: Watermarks;
   readonly #signals: DataSignals;
   readonly #log: ServiceLog;
-  readonly #watermarks = new Map<string, NextRead<string>>();
+  readonly #watermarks = new Map<string, SharedRead<string>>();
   /** Time of the next attempt, for each entity whose watermark could not be read. */
-  readonly #rests = new Map<string, number>();
+  readonly #retryAt = new Map<string, number>();
   /** Entities whose failure has been logged. */
-  readonly #unread = new Set<string>();
+  readonly #failedEntities = new Set<string>();
 
   constructor(reads: Watermarks, signals: DataSignals, log: ServiceLog) {
     this.#reads = reads;
@@ -49,8 +49,8 @@ class DatabaseEpochs implements DataEpochs {
   }
 
   async epochOf(rules: ReadonlyMap<string, CacheRule>): Promise<string | null> {
-    const told = await Promise.all([...rules].map(([entity, rule]) => this.#epochOf(entity, rule)));
-    return told.some((t) => t === null) ? null : told.join(' ');
+    const epochs = await Promise.all([...rules].map(([entity, rule]) => this.#epochOf(entity, rule)));
+    return epochs.some((t) => t === null) ? null : epochs.join(' ');
   }
 
   async #epochOf(entity: string, rule: CacheRule): Promise<string | null> {
@@ -62,15 +62,15 @@ class DatabaseEpochs implements DataEpochs {
 
   /** Returns the watermark of an entity; null if it cannot be read, which is logged once. */
   async #watermarkOf(entity: string, rule: CacheRule, column: string): Promise<string | null> {
-    if (performance.now() < (this.#rests.get(entity) ?? 0)) return null;
+    if (performance.now() < (this.#retryAt.get(entity) ?? 0)) return null;
     try {
-      const read = await within(this.#readOf(rule, column).next(), PATIENCE_MS);
-      if (this.#unread.delete(entity)) this.#log.info('the watermark can be read again', { entity });
-      return read;
+      const watermark = await within(this.#sharedReadOf(rule, column).next(), READ_TIMEOUT_MS);
+      if (this.#failedEntities.delete(entity)) this.#log.info('the watermark can be read again', { entity });
+      return watermark;
     } catch (error) {
-      this.#rests.set(entity, performance.now() + REST_MS);
-      if (!this.#unread.has(entity)) {
-        this.#unread.add(entity);
+      this.#retryAt.set(entity, performance.now() + RETRY_AFTER_FAILURE_MS);
+      if (!this.#failedEntities.has(entity)) {
+        this.#failedEntities.add(entity);
         const cause = messageOf(error);
         this.#log.warn('the watermark cannot be read: answers are neither kept nor given again', {
           entity,
@@ -81,21 +81,21 @@ class DatabaseEpochs implements DataEpochs {
     }
   }
 
-  #readOf({ connector, schema, table }: CacheRule, column: string): NextRead<string> {
+  #sharedReadOf({ connector, schema, table }: CacheRule, column: string): SharedRead<string> {
     const key = JSON.stringify([connector, schema, table, column]);
-    let read = this.#watermarks.get(key);
-    if (read === undefined) {
-      read = new NextRead(
+    let sharedRead = this.#watermarks.get(key);
+    if (sharedRead === undefined) {
+      sharedRead = new SharedRead(
         async () => (await this.#reads.readWatermark(connector, { schema, table }, column)) ?? '',
       );
-      this.#watermarks.set(key, read);
+      this.#watermarks.set(key, sharedRead);
     }
-    return read;
+    return sharedRead;
   }
 }
 
 /** Coalesces reads: callers that wait at the same time share one read. */
-class NextRead<T> {
+class SharedRead<T> {
   readonly #read: () => Promise<T>;
   #running: Promise<T> | null = null;
   #next: Promise<T> | null = null;
@@ -106,21 +106,21 @@ class NextRead<T> {
 
   /** Returns the result of a read that starts after this call: a read in progress may have missed recent writes. */
   next(): Promise<T> {
-    if (this.#running === null) return this.#begin();
+    if (this.#running === null) return this.#startRead();
     this.#next ??= this.#running.then(
-      () => this.#begin(),
-      () => this.#begin(),
+      () => this.#startRead(),
+      () => this.#startRead(),
     );
     return this.#next;
   }
 
-  #begin(): Promise<T> {
+  #startRead(): Promise<T> {
     this.#next = null;
-    const reading = this.#read().finally(() => {
-      if (this.#running === reading) this.#running = null;
+    const current = this.#read().finally(() => {
+      if (this.#running === current) this.#running = null;
     });
-    this.#running = reading;
-    return reading;
+    this.#running = current;
+    return current;
   }
 }
 
@@ -134,25 +134,25 @@ const RETRY_MS = 1_000;
 /** Runs LISTEN on a connector's database. Resolves to null if there are no system credentials. */
 type ListenToDatabase = (
   connector: string,
-  heard: (text: string) => void,
-  gone: () => void,
+  onNotification: (text: string) => void,
+  onDisconnect: () => void,
 ) => Promise<NotificationSubscription | null>;
 
 interface DatabaseChannel {
-  listening: NotificationSubscription | null;
+  subscription: NotificationSubscription | null;
   /** Number of connections made so far. Part of each epoch, since notifications between two connections are lost. */
-  times: number;
-  ofAll: number;
-  readonly ofEntity: Map<string, number>;
+  connections: number;
+  allCount: number;
+  readonly entityCounts: Map<string, number>;
   timer: NodeJS.Timeout | null;
-  toldLost: boolean;
+  isLossLogged: boolean;
 }
 
 /** Counts data change notifications per entity. Connects on the first query about a database. */
 class DataSignals {
   readonly #listen: ListenToDatabase;
   readonly #log: ServiceLog;
-  readonly #heard = new Map<string, DatabaseChannel>();
+  readonly #channels = new Map<string, DatabaseChannel>();
   #closed = false;
 
   constructor(listen: ListenToDatabase, log: ServiceLog) {
@@ -162,85 +162,92 @@ class DataSignals {
 
   /** A text that changes with each notification or reconnection; null while not connected. The first call connects. */
   count(connector: string, entity: string): string | null {
-    let heard = this.#heard.get(connector);
-    if (heard === undefined) {
-      heard = { listening: null, times: 0, ofAll: 0, ofEntity: new Map(), timer: null, toldLost: false };
-      this.#heard.set(connector, heard);
-      void this.#connect(connector, heard);
+    let channel = this.#channels.get(connector);
+    if (channel === undefined) {
+      channel = {
+        subscription: null,
+        connections: 0,
+        allCount: 0,
+        entityCounts: new Map(),
+        timer: null,
+        isLossLogged: false,
+      };
+      this.#channels.set(connector, channel);
+      void this.#connect(connector, channel);
     }
-    if (heard.listening === null) return null;
-    if (!heard.ofEntity.has(entity)) heard.ofEntity.set(entity, 0);
-    return `${heard.times}.${heard.ofAll}.${heard.ofEntity.get(entity) ?? 0}`;
+    if (channel.subscription === null) return null;
+    if (!channel.entityCounts.has(entity)) channel.entityCounts.set(entity, 0);
+    return `${channel.connections}.${channel.allCount}.${channel.entityCounts.get(entity) ?? 0}`;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { timer, listening } of this.#heard.values()) {
+    for (const { timer, subscription } of this.#channels.values()) {
       if (timer !== null) clearTimeout(timer);
-      await listening?.close().catch(() => undefined); // an error means that the connection is already lost
+      await subscription?.close().catch(() => undefined); // an error means that the connection is already lost
     }
   }
 
-  async #connect(connector: string, heard: DatabaseChannel): Promise<void> {
-    const lost = (): void => this.#lost(connector, heard);
+  async #connect(connector: string, channel: DatabaseChannel): Promise<void> {
+    const onLost = (): void => this.#handleLoss(connector, channel);
     try {
-      const listening = await this.#listen(connector, (text) => note(heard, text), lost);
-      if (listening === null) return this.#tellLost(connector, heard, 'no system credentials');
-      if (this.#closed) return await listening.close();
-      heard.times++;
-      heard.listening = listening;
-      if (heard.toldLost) this.#log.info('changes of data are heard of again', { connector });
-      heard.toldLost = false;
-      this.#later(heard, CHECK_MS, () => void this.#check(connector, heard));
+      const subscription = await this.#listen(connector, (text) => countNotification(channel, text), onLost);
+      if (subscription === null) return this.#logLoss(connector, channel, 'no system credentials');
+      if (this.#closed) return await subscription.close();
+      channel.connections++;
+      channel.subscription = subscription;
+      if (channel.isLossLogged) this.#log.info('changes of data are heard of again', { connector });
+      channel.isLossLogged = false;
+      this.#schedule(channel, CHECK_MS, () => void this.#check(connector, channel));
     } catch (error) {
-      this.#tellLost(connector, heard, messageOf(error));
-      this.#later(heard, RETRY_MS, () => void this.#connect(connector, heard));
+      this.#logLoss(connector, channel, messageOf(error));
+      this.#schedule(channel, RETRY_MS, () => void this.#connect(connector, channel));
     }
   }
 
-  async #check(connector: string, heard: DatabaseChannel): Promise<void> {
-    const { listening } = heard;
-    if (listening === null) return;
-    const late = setTimeout(() => this.#lost(connector, heard), CHECK_MS).unref();
+  async #check(connector: string, channel: DatabaseChannel): Promise<void> {
+    const { subscription } = channel;
+    if (subscription === null) return;
+    const timeout = setTimeout(() => this.#handleLoss(connector, channel), CHECK_MS).unref();
     try {
-      await listening.check();
-      if (heard.listening === listening)
-        this.#later(heard, CHECK_MS, () => void this.#check(connector, heard));
+      await subscription.check();
+      if (channel.subscription === subscription)
+        this.#schedule(channel, CHECK_MS, () => void this.#check(connector, channel));
     } catch {
-      if (heard.listening === listening) this.#lost(connector, heard);
+      if (channel.subscription === subscription) this.#handleLoss(connector, channel);
     } finally {
-      clearTimeout(late);
+      clearTimeout(timeout);
     }
   }
 
-  #lost(connector: string, heard: DatabaseChannel): void {
-    const { listening } = heard;
-    if (listening === null || this.#closed) return;
-    heard.listening = null;
-    void listening.close().catch(() => undefined); // an error means that the connection is already lost
-    this.#tellLost(connector, heard, 'the connection was lost');
-    this.#later(heard, RETRY_MS, () => void this.#connect(connector, heard));
+  #handleLoss(connector: string, channel: DatabaseChannel): void {
+    const { subscription } = channel;
+    if (subscription === null || this.#closed) return;
+    channel.subscription = null;
+    void subscription.close().catch(() => undefined); // an error means that the connection is already lost
+    this.#logLoss(connector, channel, 'the connection was lost');
+    this.#schedule(channel, RETRY_MS, () => void this.#connect(connector, channel));
   }
 
-  #tellLost(connector: string, heard: DatabaseChannel, cause: string): void {
-    if (!heard.toldLost)
+  #logLoss(connector: string, channel: DatabaseChannel, cause: string): void {
+    if (!channel.isLossLogged)
       this.#log.warn('changes of data are not heard of: answers are neither kept nor given again', {
         connector,
         cause,
       });
-    heard.toldLost = true;
+    channel.isLossLogged = true;
   }
 
-  #later(heard: DatabaseChannel, ms: number, work: () => void): void {
+  #schedule(channel: DatabaseChannel, ms: number, work: () => void): void {
     if (this.#closed) return;
-    if (heard.timer !== null) clearTimeout(heard.timer);
-    heard.timer = setTimeout(work, ms).unref();
+    if (channel.timer !== null) clearTimeout(channel.timer);
+    channel.timer = setTimeout(work, ms).unref();
   }
 }
 
-function note(heard: DatabaseChannel, text: string): void {
-  const times = heard.ofEntity.get(text);
-  if (text === '') heard.ofAll++;
+function countNotification(channel: DatabaseChannel, text: string): void {
+  const count = channel.entityCounts.get(text);
+  if (text === '') channel.allCount++;
   // Only requested entities are counted, so that the map cannot grow without bound.
-  else if (times !== undefined) heard.ofEntity.set(text, times + 1);
+  else if (count !== undefined) channel.entityCounts.set(text, count + 1);
 }

@@ -28,38 +28,38 @@ export async function reportCopy(
   audit: AuditLog,
   log: ServiceLog,
 ): Promise<void> {
-  const here = originAt(dataDir, await realpath(dataDir), tenant);
-  const before = readOrigin(dataDir);
-  if (before !== null && isCopy(before, here)) {
+  const current = createOrigin(dataDir, await realpath(dataDir), tenant);
+  const previous = readOrigin(dataDir);
+  if (previous !== null && isCopy(previous, current)) {
     log.warn('this data directory is a copy: it has the keys and the audit log of the original', {
-      original: before.path,
+      original: previous.path,
       dataDir,
     });
-    await recordStart(audit, tenant, 'service.copied', { from: before.path, to: here.path });
+    await recordStart(audit, tenant, 'service.copied', { from: previous.path, to: current.path });
   }
-  if (before === null || JSON.stringify(before) !== JSON.stringify(here))
-    await writeWhole(join(dataDir, ORIGIN_FILE), Buffer.from(`${JSON.stringify(here)}\n`));
+  if (previous === null || JSON.stringify(previous) !== JSON.stringify(current))
+    await writeWhole(join(dataDir, ORIGIN_FILE), Buffer.from(`${JSON.stringify(current)}\n`));
 }
 
 /** Writes the origin of a new directory that will be renamed to `path`. */
 export async function writeOrigin(dataDir: string, path: string, tenant: string | null): Promise<void> {
   await writeWhole(
     join(dataDir, ORIGIN_FILE),
-    Buffer.from(`${JSON.stringify(originAt(dataDir, path, tenant))}\n`),
+    Buffer.from(`${JSON.stringify(createOrigin(dataDir, path, tenant))}\n`),
   );
 }
 
 /** Returns the tenant of a data directory; null before the first start, or if an older version wrote the file. */
-export function tenantIn(dataDir: string): string | null {
+export function recordedTenant(dataDir: string): string | null {
   return readOrigin(dataDir)?.tenant ?? null;
 }
 
 /** True if the directory is a copy; a moved or remounted one keeps its inode or its creation time. */
-function isCopy(before: DirectoryOrigin, here: DirectoryOrigin): boolean {
-  return before.inode !== here.inode && (before.born !== here.born || here.born === 0);
+function isCopy(previous: DirectoryOrigin, current: DirectoryOrigin): boolean {
+  return previous.inode !== current.inode && (previous.born !== current.born || current.born === 0);
 }
 
-function originAt(dataDir: string, path: string, tenant: string | null): DirectoryOrigin {
+function createOrigin(dataDir: string, path: string, tenant: string | null): DirectoryOrigin {
   const { ino, birthtimeMs } = statSync(dataDir, { bigint: true });
   return { path, inode: String(ino), born: Number(birthtimeMs), tenant };
 }
@@ -70,8 +70,8 @@ function readOrigin(dataDir: string): DirectoryOrigin | null {
       readFileSync(join(dataDir, ORIGIN_FILE), 'utf8'),
     );
     const { path, inode, born, tenant } = value;
-    const whole = typeof path === 'string' && typeof inode === 'string' && typeof born === 'number';
-    return whole ? { path, inode, born, tenant: typeof tenant === 'string' ? tenant : null } : null;
+    const isValid = typeof path === 'string' && typeof inode === 'string' && typeof born === 'number';
+    return isValid ? { path, inode, born, tenant: typeof tenant === 'string' ? tenant : null } : null;
   } catch {
     return null; // first start, or an invalid file, which is replaced
   }
@@ -115,7 +115,7 @@ export async function reportRestore(
   audit: AuditLog,
   log: ServiceLog,
 ): Promise<void> {
-  const restored = restoredIn(dataDir);
+  const restored = readRestoreNote(dataDir);
   if (restored === null) return;
   log.warn('this data directory was restored from a backup: its audit log begins a new chain', {
     ...restored,
@@ -124,7 +124,7 @@ export async function reportRestore(
   await removeWhole(join(dataDir, RESTORE_FILE));
 }
 
-function restoredIn(dataDir: string): Readonly<Record<string, unknown>> | null {
+function readRestoreNote(dataDir: string): Readonly<Record<string, unknown>> | null {
   let text: string;
   try {
     text = readFileSync(join(dataDir, RESTORE_FILE), 'utf8');

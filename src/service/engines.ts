@@ -27,16 +27,22 @@ import {
   urlVariable,
 } from '../model/manifest/index.js';
 import type { ServedModel } from '../model/served-model.js';
-import { CommandFailed, connectFault, connectorUrl, namesUrl, withoutPassword } from './connector-url.js';
+import {
+  CommandFailed,
+  connectorUrl,
+  describeConnectFault,
+  hasUrlVariable,
+  withoutPassword,
+} from './connector-url.js';
 import type { TenantKeys } from './keys.js';
 import type { ReloadStep } from './reload/reload.js';
 import { requireRowSecurityOf } from './row-security.js';
 import type { Settings } from './settings.js';
-import { sharedOut, WHOLE } from './share.js';
+import { FULL_SHARE, partOf } from './share.js';
 import { type SystemReads, systemReads } from './system-reads.js';
-import { sessionsFor } from './workers.js';
+import { poolSizeFor } from './workers.js';
 
-const EVERY_MS = 5_000;
+const CHECK_INTERVAL_MS = 5_000;
 
 /**
  * Checks each engine regularly, and logs once when it stops answering and once when it answers again. Returns a
@@ -45,20 +51,20 @@ const EVERY_MS = 5_000;
 function watchEngines(
   engines: ReadonlyMap<string, EngineStatus>,
   log: ServiceLog,
-  everyMs: number = EVERY_MS,
+  intervalMs: number = CHECK_INTERVAL_MS,
 ): () => void {
-  const ends = [...engines].flatMap(([name, engine]) => [
-    watch(name, engine, log, everyMs),
-    watchNodes(name, engine, log, everyMs),
+  const stops = [...engines].flatMap(([name, engine]) => [
+    watch(name, engine, log, intervalMs),
+    watchNodes(name, engine, log, intervalMs),
   ]);
   return () => {
-    for (const end of ends) end();
+    for (const stop of stops) stop();
   };
 }
 
-function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs: number): () => void {
+function watch(connector: string, engine: EngineStatus, log: ServiceLog, intervalMs: number): () => void {
   let since: number | null = null;
-  return repeat(everyMs, async (isStopped) => {
+  return repeat(intervalMs, async (isStopped) => {
     if (!engine.reached) return; // a database that was never reached is reported elsewhere
     const cause = await engine.unhealthyReason();
     // A busy pool says nothing about the database.
@@ -81,9 +87,9 @@ function watchNodes(
   connector: string,
   { nodes }: EngineStatus,
   log: ServiceLog,
-  everyMs: number,
+  intervalMs: number,
 ): () => void {
-  return repeat(everyMs, async (isStopped) => {
+  return repeat(intervalMs, async (isStopped) => {
     const changes = await nodes.probeAll();
     if (isStopped()) return;
     for (const { server, cause } of changes)
@@ -121,7 +127,7 @@ export async function startEngines(
   log: ServiceLog,
 ): Promise<StartedEngines> {
   const memory = new AnswerMemory(settings.load.answers);
-  const spool = spoolOf(settings, log);
+  const spool = createSpool(settings, log);
   const { manifest } = model();
   const [defaultConnector] = manifest.connectors.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
@@ -132,7 +138,7 @@ export async function startEngines(
   });
   const runners = new Map([...databases].map(([name, { governed }]) => [name, governed]));
   const engines = new Map([...runners].map(([name, { status }]) => [name, status]));
-  const unwatch = watchEngines(engines, log);
+  const stopWatching = watchEngines(engines, log);
   return {
     databases,
     engines,
@@ -143,13 +149,13 @@ export async function startEngines(
     memory,
     spool,
     close: async () => {
-      unwatch();
+      stopWatching();
       await close();
     },
   };
 }
 
-function spoolOf({ dataDir, load }: Settings, log: ServiceLog): SpoolRoom | null {
+function createSpool({ dataDir, load }: Settings, log: ServiceLog): SpoolRoom | null {
   if (load.spoolBytes === 0) return null;
   return new SpoolRoom({
     dir: join(dataDir, 'spool'),
@@ -224,13 +230,13 @@ async function openConnector(
     serving: serving === null ? null : { admit, systemSilenceMs: SYSTEM_SILENCE_MS },
   }).catch((error: unknown) => {
     if (config.kind === 'pglite' || error instanceof StartProblem) throw error;
-    throw new StartProblem(`connector \`${name}\`, ${shownUrl(config)}: ${connectFault(error)}`);
+    throw new StartProblem(`connector \`${name}\`, ${displayUrl(config)}: ${describeConnectFault(error)}`);
   });
   const { status } = engine.governed;
-  const late = !status.reached;
+  const wasUnreachable = !status.reached;
   void status.whenReached.then(() => {
     reached = true;
-    if (late)
+    if (wasUnreachable)
       log.warn('connector opens sessions: its questions are answered from now on', { connector: name });
     for (const warning of status.warnings) log.warn(warning, { connector: name });
   });
@@ -250,13 +256,13 @@ function logReachability(
     log.info('connector opens sessions again', { connector: name, after_seconds: change.seconds });
     return;
   }
-  const fields = { connector: name, cause: connectFault(change.cause) };
+  const fields = { connector: name, cause: describeConnectFault(change.cause) };
   if (reached)
     log.warn('connector opens no more sessions: it goes on with those it has, and tries again', fields);
   else
     log.error('connector opens no session: its questions are refused (E0523) until it does', {
       ...fields,
-      url: shownUrl(config),
+      url: displayUrl(config),
     });
 }
 
@@ -265,7 +271,7 @@ function logStandby(connector: string, { name, fault }: StandbyChange, log: Serv
   else log.warn('a standby does not answer queries', { connector, standby: name, cause: fault });
 }
 
-function shownUrl(config: EngineConfig): string {
+function displayUrl(config: EngineConfig): string {
   return config.kind === 'pglite' || config.url === null
     ? 'a URL that is not known'
     : withoutPassword(config.url);
@@ -273,7 +279,7 @@ function shownUrl(config: EngineConfig): string {
 
 /** Returns this process's share of the connector's pool size. */
 export function poolSizeOf(connector: Connector, { poolSize, content }: Settings): number {
-  return sharedOut(sessionsFor(connector, poolSize), content.share ?? WHOLE);
+  return partOf(poolSizeFor(connector, poolSize), content.share ?? FULL_SHARE);
 }
 
 /** @param serves true to tolerate a temporary failure of a URL command: the URL is then null @throws StartProblem */
@@ -290,27 +296,27 @@ export async function engineConfig(
     };
   const name = urlVariable(connector);
   const systemName = systemUrlVariable(connector);
-  if (!namesUrl(process.env, name)) {
+  if (!hasUrlVariable(process.env, name)) {
     throw new StartProblem(
       `connector \`${connector.name}\` takes its URL from ${name} (or the file that ${name}_FILE names, or the command in ${name}_COMMAND), which is not set`,
     );
   }
-  const urlNow = (variable: string): Promise<string | null> =>
+  const readUrl = (variable: string): Promise<string | null> =>
     connectorUrl(process.env, variable).catch((error: unknown) => {
       if (serves && error instanceof CommandFailed) return null;
       throw error;
     });
   return {
     kind: 'postgres',
-    url: await urlNow(name),
-    systemUrl: await urlNow(systemName),
-    hasSystem: namesUrl(process.env, systemName),
+    url: await readUrl(name),
+    systemUrl: await readUrl(systemName),
+    hasSystem: hasUrlVariable(process.env, systemName),
     logins: async () => ({
       url: await connectorUrl(process.env, name),
       systemUrl: await connectorUrl(process.env, systemName),
     }),
     ...(connector.standbys !== null && {
-      standbys: await standbyConfigs(connector.standbys, connector, urlNow),
+      standbys: await standbyConfigs(connector.standbys, connector, readUrl),
     }),
     poolSize: poolSizeOf(connector, settings),
     systemPoolSize: settings.systemPoolSize,
@@ -322,16 +328,16 @@ export async function engineConfig(
 async function standbyConfigs(
   { urlEnvs, maxLagMs }: ConnectorStandbys,
   connector: Connector,
-  urlNow: (variable: string) => Promise<string | null>,
+  readUrl: (variable: string) => Promise<string | null>,
 ): Promise<StandbyConfigs> {
-  const unset = urlEnvs.find((variable) => !namesUrl(process.env, variable));
-  if (unset !== undefined)
+  const unsetVariable = urlEnvs.find((variable) => !hasUrlVariable(process.env, variable));
+  if (unsetVariable !== undefined)
     throw new StartProblem(
-      `connector \`${connector.name}\` takes the URL of a standby from ${unset}, which is not set`,
+      `connector \`${connector.name}\` takes the URL of a standby from ${unsetVariable}, which is not set`,
     );
   const servers = urlEnvs.map(async (name) => ({
     name,
-    url: await urlNow(name),
+    url: await readUrl(name),
     logins: async () => ({ url: await connectorUrl(process.env, name), systemUrl: null }),
   }));
   return { servers: await Promise.all(servers), maxLagMs };
@@ -347,20 +353,25 @@ export interface OpenEngine {
  * Prepares new credentials for the same database. Changing to another database requires a restart, since open sessions
  * would continue to use the old database.
  */
-export function renewal(name: string, { engine, config }: OpenEngine, next: EngineConfig): ReloadStep {
-  const nothing = { now: null, kept: null, take: () => undefined };
-  if (config.kind !== 'postgres' || next.kind !== 'postgres') return nothing;
-  if (JSON.stringify(standbysIn(config)) !== JSON.stringify(standbysIn(next)))
-    return { ...nothing, kept: `connector ${name} has other standbys: restart to change them` };
-  const same =
-    sameDatabase(config.url, next.url, true) &&
-    sameDatabase(config.systemUrl, next.systemUrl, config.hasSystem === true);
-  if (!same) return { ...nothing, kept: `connector ${name} names another database: restart to change it` };
-  return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(loginsIn(next)) };
+export function prepareRenewal(name: string, { engine, config }: OpenEngine, next: EngineConfig): ReloadStep {
+  const noChange = { now: null, kept: null, apply: () => undefined };
+  if (config.kind !== 'postgres' || next.kind !== 'postgres') return noChange;
+  if (JSON.stringify(standbyIdentity(config)) !== JSON.stringify(standbyIdentity(next)))
+    return { ...noChange, kept: `connector ${name} has other standbys: restart to change them` };
+  const isSameDatabase =
+    isSameUrl(config.url, next.url, true) &&
+    isSameUrl(config.systemUrl, next.systemUrl, config.hasSystem === true);
+  if (!isSameDatabase)
+    return { ...noChange, kept: `connector ${name} names another database: restart to change it` };
+  return {
+    now: `connector ${name} by its URL of now`,
+    kept: null,
+    apply: () => engine.renew(renewedLogins(next)),
+  };
 }
 
 /** Returns the parts of the standbys' configuration that only a restart can change. */
-function standbysIn({ standbys }: PostgresConfig): unknown {
+function standbyIdentity({ standbys }: PostgresConfig): unknown {
   if (standbys === undefined) return null;
   const { servers, maxLagMs } = standbys;
   return {
@@ -369,13 +380,13 @@ function standbysIn({ standbys }: PostgresConfig): unknown {
   };
 }
 
-function loginsIn({ url, systemUrl, standbys }: PostgresConfig): RenewedLogins {
+function renewedLogins({ url, systemUrl, standbys }: PostgresConfig): RenewedLogins {
   const urls = (standbys?.servers ?? []).map((s): [string, string | null] => [s.name, s.url]);
   return { url, systemUrl, standbys: new Map(urls) };
 }
 
-/** @param late true if a null `a` means that the URL was not known at startup */
-function sameDatabase(a: string | null, b: string | null, late: boolean): boolean {
-  if (a === null || b === null) return a === b || (a === null && late);
+/** @param mayBeUnknown true if a null `a` means that the URL was not known at startup */
+function isSameUrl(a: string | null, b: string | null, mayBeUnknown: boolean): boolean {
+  if (a === null || b === null) return a === b || (a === null && mayBeUnknown);
   return withoutLogin(a) === withoutLogin(b);
 }

@@ -11,140 +11,149 @@ import type { PreparedChange } from './reload/reload.js';
 import type { Settings } from './settings.js';
 
 /** Reactions to changes in the control database. */
-interface Follower {
+interface ControlListener {
   /** Applies the current state. Rejects if the state could not be read; the call is then repeated. */
-  change(): Promise<void>;
-  /** Applies revocations, which are already in the data directory. Rejects like `change`. */
-  revoked(): Promise<void>;
+  onChange(): Promise<void>;
+  /** Applies revocations, which are already in the data directory. Rejects like `onChange`. */
+  onRevocations(): Promise<void>;
   /** Called when the database has not answered for longer than configured. */
-  silent(why: string): Promise<void>;
-  /** Called when `control.clock.wrong` has changed. */
-  clock(): void;
+  onSilence(reason: string): Promise<void>;
+  /** Called when `control.clock.isWrong` has changed. */
+  onClockChange(): void;
 }
 
-interface ControlFollower {
+interface Closable {
   close(): Promise<void>;
 }
 
 /** Polling interval in ms, in case a notification was missed. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 const SILENCE_CHECK_MS = 250;
 
 /**
  * Follows the control database: polls on each notification and once a second, one poll at a time, and reports if the
  * database falls silent.
  */
-function followControl(control: Control, follower: Follower, log: ServiceLog): ControlFollower {
-  let taken = control.seen;
-  let silent = !control.heard;
-  let clockWrong = control.clock.wrong;
+function followControl(control: Control, listener: ControlListener, log: ServiceLog): Closable {
+  let appliedState = control.lastState;
+  let isSilent = !control.hasAnswered;
+  let clockWrong = control.clock.isWrong;
   /** Kinds of failures logged since the last success. Initial silence counts as logged: that was done at startup. */
-  const told = new Set(silent ? [ControlFault.name] : []);
-  let looking: Promise<void> | null = null;
-  let again = false;
-  let closed = false;
+  const loggedFailures = new Set(isSilent ? [ControlFault.name] : []);
+  let currentPoll: Promise<void> | null = null;
+  let pollAgain = false;
+  let isClosed = false;
 
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     try {
-      const seen = await control.look();
-      if (control.clock.wrong !== clockWrong) {
-        clockWrong = control.clock.wrong;
-        follower.clock();
+      const state = await control.poll();
+      if (control.clock.isWrong !== clockWrong) {
+        clockWrong = control.clock.isWrong;
+        listener.onClockChange();
       }
-      if (told.size > 0) log.warn('the control database answers again');
-      told.clear();
-      if (seen.revoked !== taken.revoked) {
-        await follower.revoked();
-        taken = { ...taken, revoked: seen.revoked };
+      if (loggedFailures.size > 0) log.warn('the control database answers again');
+      loggedFailures.clear();
+      if (state.revoked !== appliedState.revoked) {
+        await listener.onRevocations();
+        appliedState = { ...appliedState, revoked: state.revoked };
       }
-      if (!silent && seen.activation === taken.activation && seen.published === taken.published) return;
-      const before = silent;
+      if (
+        !isSilent &&
+        state.activation === appliedState.activation &&
+        state.published === appliedState.published
+      )
+        return;
+      const wasSilent = isSilent;
       // No poll runs during a change: if it takes so long that the silence is noticed, the next poll applies the state
       // again.
-      silent = false;
-      await follower.change().catch((error: unknown) => {
-        silent ||= before;
+      isSilent = false;
+      await listener.onChange().catch((error: unknown) => {
+        isSilent ||= wasSilent;
         throw error;
       });
-      taken = seen;
+      appliedState = state;
     } catch (error) {
       const kind = error instanceof Error ? error.name : 'unknown';
-      if (!told.has(kind) && !closed)
+      if (!loggedFailures.has(kind) && !isClosed)
         log.error('what is to serve could not be read from the control database', {
           cause: messageOf(error),
         });
-      told.add(kind);
+      loggedFailures.add(kind);
     }
   };
-  const wake = (): void => {
-    if (closed) return;
-    if (looking !== null) {
-      again = true;
+  const requestPoll = (): void => {
+    if (isClosed) return;
+    if (currentPoll !== null) {
+      pollAgain = true;
       return;
     }
-    looking = look().finally(() => {
-      looking = null;
-      if (!again) return;
-      again = false;
-      wake();
+    currentPoll = poll().finally(() => {
+      currentPoll = null;
+      if (!pollAgain) return;
+      pollAgain = false;
+      requestPoll();
     });
   };
-  const heed = (): void => {
-    if (silent || !control.silent) return;
-    silent = true;
-    const why = control.silence;
-    follower.silent(why).catch((error: unknown) => log.error(why, { cause: messageOf(error) }));
+  const checkSilence = (): void => {
+    if (isSilent || !control.isSilent) return;
+    isSilent = true;
+    const reason = control.silenceText;
+    listener.onSilence(reason).catch((error: unknown) => log.error(reason, { cause: messageOf(error) }));
   };
-  const listening = listenForChanges(control.settings.place, {
-    heard: wake,
+  const subscription = listenForChanges(control.settings.place, {
+    heard: requestPoll,
     lost: (fault: ControlFault) => {
-      if (!closed)
+      if (!isClosed)
         log.warn('changes are looked for once a second, and not heard of', { cause: fault.message });
     },
   });
-  const looks = setInterval(wake, LOOK_MS).unref();
-  const silences = setInterval(heed, SILENCE_CHECK_MS).unref();
+  const pollTimer = setInterval(requestPoll, POLL_MS).unref();
+  const silenceTimer = setInterval(checkSilence, SILENCE_CHECK_MS).unref();
   return Object.freeze({
     close: async () => {
-      closed = true;
-      clearInterval(looks);
-      clearInterval(silences);
-      await listening.close();
-      await looking;
+      isClosed = true;
+      clearInterval(pollTimer);
+      clearInterval(silenceTimer);
+      await subscription.close();
+      await currentPoll;
     },
   });
 }
 
-interface PolicyFollower extends Follower {
-  file(): Promise<unknown>;
+interface PolicyListener extends ControlListener {
+  onPolicyFile(): Promise<unknown>;
 }
 
 /** Follows the control database, if any, and the policy file if it is watched. Returns a function that stops it. */
 export function followPolicy(
   { policyFile, watchesPolicy }: Settings,
   control: Control | null,
-  follower: PolicyFollower,
+  listener: PolicyListener,
   log: ServiceLog,
 ): () => Promise<void> {
-  const unwatch =
+  const stopWatching =
     watchesPolicy && control?.settings.policySource !== 'control'
       ? watchFile(policyFile, () => {
-          follower
-            .file()
+          listener
+            .onPolicyFile()
             .catch((error: unknown) =>
               log.error('the policy file was not taken up', { error: messageOf(error) }),
             );
         })
       : () => undefined;
-  const following = control === null ? null : followControl(control, follower, log);
+  const controlFollower = control === null ? null : followControl(control, listener, log);
   return async () => {
-    unwatch();
-    await following?.close();
+    stopWatching();
+    await controlFollower?.close();
   };
 }
 
 /** Joins the other gateways: now or, if the database does not answer, with a later poll. */
-export async function joined(control: Control | null, keys: TenantKeys, log: ServiceLog): Promise<void> {
+export async function joinGateways(
+  control: Control | null,
+  keys: TenantKeys,
+  log: ServiceLog,
+): Promise<void> {
   try {
     await control?.join(keys);
   } catch (error) {
@@ -154,91 +163,91 @@ export async function joined(control: Control | null, keys: TenantKeys, log: Ser
 }
 
 /** Starts following the control database and the policy file. Returns a function that stops it. */
-export function beginFollowing(
+export function startFollowing(
   { control }: ProcessFiles,
   settings: Settings,
   publishing: PublicationStore,
   log: ServiceLog,
   process: {
     policy(same: boolean): Promise<PreparedChange>;
-    lose(why: string): Promise<void>;
+    lose(reason: string): Promise<void>;
     changed(): Promise<void>;
-    revoked(): Promise<void>;
+    refreshRevocations(): Promise<void>;
   },
 ): () => Promise<void> {
-  const unfollow = followPolicy(
+  const stopFollowing = followPolicy(
     settings,
     control,
     {
-      file: () => publishing.exclusively(() => takeUp(() => process.policy(false))),
-      change: async () => {
-        if (control !== null) await follow(control, publishing, process.policy);
+      onPolicyFile: () => publishing.exclusively(() => applyChange(() => process.policy(false))),
+      onChange: async () => {
+        if (control !== null) await applyControlState(control, publishing, process.policy);
         await process.changed();
       },
-      revoked: process.revoked,
-      silent: process.lose,
-      clock: () => undefined,
+      onRevocations: process.refreshRevocations,
+      onSilence: process.lose,
+      onClockChange: () => undefined,
     },
     log,
   );
   return async () => {
-    await unfollow();
+    await stopFollowing();
     await control?.close();
   };
 }
 
 /** Applies the state of the control database in this process. Rejects if it cannot be read. */
-async function follow(
+async function applyControlState(
   control: Control,
   publishing: PublicationStore,
   prepare: (same: boolean) => Promise<PreparedChange>,
 ): Promise<void> {
   await publishing.exclusively(async () => {
     await control.pull();
-    await takeUp(() => prepare(control.settings.policySource === 'file'));
+    await applyChange(() => prepare(control.settings.policySource === 'file'));
   });
 }
 
 /** Prepares and applies a change. Ignores an invalid, missing or unknown policy: it is already recorded and logged. */
-async function takeUp(prepare: () => Promise<PreparedChange>): Promise<void> {
+async function applyChange(prepare: () => Promise<PreparedChange>): Promise<void> {
   try {
-    await (await prepare()).take();
+    await (await prepare()).apply();
   } catch (error) {
     if (!(error instanceof PolicyFault)) throw error;
   }
 }
 
-const WATCH_MS = 250;
+const FILE_POLL_MS = 250;
 
 /**
- * Calls `changed` when a file has changed and its state was the same in two successive polls, so that a file written in
+ * Calls `onChanged` when a file has changed and its state was the same in two successive polls, so that a file written in
  * pieces is complete. Detects replaced files and changed links too. A file written after this process started counts as
  * changed. Returns a function that stops the polling.
  */
-export function watchFile(file: string, changed: () => void): () => void {
-  let known: string | null = null;
-  let pending: string | null = null;
-  let looking = false;
-  const look = async (): Promise<void> => {
-    if (looking) return;
-    looking = true;
-    const { mark: now, since } = await stateOf(file);
-    looking = false;
-    known ??= since >= performance.timeOrigin ? '' : now;
-    if (now === known) pending = null;
-    else if (now === pending) {
-      known = now;
-      pending = null;
-      changed();
-    } else pending = now;
+export function watchFile(file: string, onChanged: () => void): () => void {
+  let lastState: string | null = null;
+  let pendingState: string | null = null;
+  let isPolling = false;
+  const poll = async (): Promise<void> => {
+    if (isPolling) return;
+    isPolling = true;
+    const { mark: current, since } = await fileState(file);
+    isPolling = false;
+    lastState ??= since >= performance.timeOrigin ? '' : current;
+    if (current === lastState) pendingState = null;
+    else if (current === pendingState) {
+      lastState = current;
+      pendingState = null;
+      onChanged();
+    } else pendingState = current;
   };
-  void look();
-  const timer = setInterval(() => void look(), WATCH_MS).unref();
+  void poll();
+  const timer = setInterval(() => void poll(), FILE_POLL_MS).unref();
   return () => clearInterval(timer);
 }
 
 /** Returns a text that identifies the state of a file, and the time of its last change in ms since the epoch. */
-async function stateOf(file: string): Promise<{ readonly mark: string; readonly since: number }> {
+async function fileState(file: string): Promise<{ readonly mark: string; readonly since: number }> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
     return { mark: [dev, ino, size, mtimeNs, ctimeNs].join(' '), since: Number(ctimeNs / 1_000_000n) };

@@ -13,7 +13,7 @@ import type { PublicKeyFile, Settings } from './settings.js';
 /** Reads the keys in an issuer's file: one PEM key or the signing keys of a JSON Web Key Set. @throws StartProblem */
 export function issuerKeys({ kid, file }: PublicKeyFile): readonly VerificationKey[] {
   const text = readText(file, 'public key');
-  if (!text.trimStart().startsWith('{')) return [pemIn(text, kid, file)];
+  if (!text.trimStart().startsWith('{')) return [parsePem(text, kid, file)];
   const keys = readKeySet(text);
   if (keys === null) throw new StartProblem(`${file} is neither a public key in PEM nor a JSON Web Key Set`);
   if (keys.length === 0)
@@ -21,7 +21,7 @@ export function issuerKeys({ kid, file }: PublicKeyFile): readonly VerificationK
   return keys;
 }
 
-function pemIn(text: string, kid: string | null, file: string): VerificationKey {
+function parsePem(text: string, kid: string | null, file: string): VerificationKey {
   try {
     return pemKey(text, kid);
   } catch (error) {
@@ -35,9 +35,9 @@ export function newExchangeKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Returns the configured exchange key, shared by several gateways, or `own` if there is none. @throws StartProblem */
-export function exchangeKey({ exchangeKeyFile }: Settings, own: string): KeyObject {
-  if (exchangeKeyFile === null) return createPrivateKey(own);
+/** Returns the configured exchange key, shared by several gateways, or `generatedKey` if there is none. @throws StartProblem */
+export function exchangeKey({ exchangeKeyFile }: Settings, generatedKey: string): KeyObject {
+  if (exchangeKeyFile === null) return createPrivateKey(generatedKey);
   const text = readText(exchangeKeyFile, 'key of the exchange');
   let key: KeyObject;
   try {

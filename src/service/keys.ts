@@ -17,13 +17,13 @@ const FILES = { signing: 'signing.key', masking: 'masking.key' } as const;
  * Returns the secrets in `<dataDir>/keys`, stored as base64 in files with mode 0600. Creates them at the first start; a
  * file missing later is an error, since a new key would change masked hashes and invalidate tokens.
  *
- * @param shared directory shared by several gateways (`OSL_KEYS_DIR`), never created here
+ * @param sharedDir directory shared by several gateways (`OSL_KEYS_DIR`), never created here
  * @throws StartProblem
  */
-export function tenantKeys(dataDir: string, shared: string | null = null): TenantKeys {
-  const dir = shared ?? join(dataDir, 'keys');
+export function tenantKeys(dataDir: string, sharedDir: string | null = null): TenantKeys {
+  const dir = sharedDir ?? join(dataDir, 'keys');
   if (!existsSync(dir)) {
-    if (shared !== null)
+    if (sharedDir !== null)
       throw new StartProblem(
         `there are no keys in ${dir} (OSL_KEYS_DIR): \`osl keys make\` makes them once, for all gateways`,
       );
@@ -33,8 +33,8 @@ export function tenantKeys(dataDir: string, shared: string | null = null): Tenan
 }
 
 /** Returns the keys; null before the first start. @throws StartProblem */
-export function existingKeys(dataDir: string, shared: string | null = null): TenantKeys | null {
-  return existsSync(shared ?? join(dataDir, 'keys')) ? tenantKeys(dataDir, shared) : null;
+export function existingKeys(dataDir: string, sharedDir: string | null = null): TenantKeys | null {
+  return existsSync(sharedDir ?? join(dataDir, 'keys')) ? tenantKeys(dataDir, sharedDir) : null;
 }
 
 /** Returns a fingerprint of a key, which is safe to show. */
@@ -45,15 +45,15 @@ export function fingerprintOf(kind: keyof TenantKeys, key: Uint8Array): string {
 /** Creates all keys atomically. */
 export function makeKeys(dataDir: string, dir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const making = mkdtempSync(join(dataDir, 'keys-'));
+  const temporary = mkdtempSync(join(dataDir, 'keys-'));
   for (const name of Object.values(FILES)) {
-    writeFileSync(join(making, name), `${randomBytes(SECRET_BYTES).toString('base64')}\n`, {
+    writeFileSync(join(temporary, name), `${randomBytes(SECRET_BYTES).toString('base64')}\n`, {
       mode: 0o600,
       flag: 'wx',
       flush: true,
     });
   }
-  renameSync(making, dir);
+  renameSync(temporary, dir);
 }
 
 function readKey(dir: string, name: string): Uint8Array {

@@ -29,30 +29,30 @@ interface StartedLineage {
 export async function startLineage(
   settings: Settings,
   model: () => ServedModel,
-  { auditDir, lineageDir, announces }: ProcessFiles,
+  { auditDir, lineageDir, announcesDatasets }: ProcessFiles,
   audit: AuditLog,
   ended: readonly EndedChain[],
   log: ServiceLog,
 ): Promise<StartedLineage> {
-  const chain = { auditDir, dir: lineageDir, end: endOf(audit), audit, announces };
-  const lineage = await opened(settings, model(), chain, log);
-  const left = await leftLineage(settings, model(), ended, log);
+  const chain = { auditDir, dir: lineageDir, end: endOf(audit), audit, announcesDatasets };
+  const lineage = await openChainLineage(settings, model(), chain, log);
+  const remaining = await openRemainingLineage(settings, model(), ended, log);
   await lineage?.announce(model().manifest);
   lineage?.follow(() => model().manifest);
   return {
     lineage,
     announce: () =>
-      announced(lineage, model()).catch((error: unknown) =>
+      announceManifest(lineage, model()).catch((error: unknown) =>
         log.error('lineage was not told what is published', { error: messageOf(error) }),
       ),
     close: async () => {
       await lineage?.close(LINEAGE_CLOSE_MS);
-      for (const one of left) await one.close(LINEAGE_CLOSE_MS);
+      for (const remainingLineage of remaining) await remainingLineage.close(LINEAGE_CLOSE_MS);
     },
   };
 }
 
-async function announced(lineage: Lineage | null, { manifest }: ServedModel): Promise<void> {
+async function announceManifest(lineage: Lineage | null, { manifest }: ServedModel): Promise<void> {
   await lineage?.announce(manifest);
 }
 
@@ -65,26 +65,26 @@ export const LINEAGE_CLOSE_MS = 3_000;
  *
  * @throws ManifestProblems, StartProblem
  */
-export async function leftLineage(
+export async function openRemainingLineage(
   settings: Settings,
   model: ServedModel,
   chains: readonly EndedChain[],
   log: ServiceLog,
 ): Promise<readonly Lineage[]> {
-  const left: Lineage[] = [];
+  const remaining: Lineage[] = [];
   for (const { auditDir, lineageDir, end } of chains) {
     if (!existsSync(journalIn(lineageDir))) continue;
-    const chain = { auditDir, dir: lineageDir, end, audit: null, announces: false };
-    const lineage = await opened(settings, model, chain, log);
-    if (lineage !== null) left.push(lineage);
+    const chain = { auditDir, dir: lineageDir, end, audit: null, announcesDatasets: false };
+    const lineage = await openChainLineage(settings, model, chain, log);
+    if (lineage !== null) remaining.push(lineage);
   }
-  return left;
+  return remaining;
 }
 
-async function opened(
+async function openChainLineage(
   { lineageFile }: Settings,
   { manifest, tenant }: ServedModel,
-  chain: Pick<LineageOptions, 'auditDir' | 'dir' | 'end' | 'audit' | 'announces'>,
+  chain: Pick<LineageOptions, 'auditDir' | 'dir' | 'end' | 'audit' | 'announcesDatasets'>,
   log: ServiceLog,
 ): Promise<Lineage | null> {
   if (lineageFile === null) return null;
@@ -95,13 +95,13 @@ async function opened(
   const config = await loadLineageConfig(lineageFile);
   const urls = new Map<string, string | null>();
   for (const { name, kind, urlEnv } of manifest.connectors.values())
-    if (kind === 'postgres') urls.set(name, await urlNow(urlEnv ?? 'OSL_POSTGRES_URL'));
+    if (kind === 'postgres') urls.set(name, await readUrl(urlEnv ?? 'OSL_POSTGRES_URL'));
   const urlOf = (name: string): string | null => urls.get(name) ?? null;
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
 }
 
 /** Returns the URL of a database. If a command fails temporarily, returns null: the connector's name is then used. */
-function urlNow(name: string): Promise<string | null> {
+function readUrl(name: string): Promise<string | null> {
   return connectorUrl(process.env, name).catch((error: unknown) => {
     if (error instanceof CommandFailed) return null;
     throw error;

@@ -14,7 +14,7 @@ import {
 } from '../model/manifest/index.js';
 import { type FileLayer, type PublishedLayer, ServedModel } from '../model/served-model.js';
 import { headIn } from '../model/versions/versions.js';
-import { tenantIn } from './directory-origin.js';
+import { recordedTenant } from './directory-origin.js';
 import type { Settings } from './settings.js';
 
 /** Reads a text file. @throws the errors of `readManifestText` */
@@ -22,25 +22,25 @@ export type ReadFileText = (file: string) => Promise<string>;
 
 /** The current policy cannot be determined, e.g. because the control database does not answer. */
 export class PolicyUnknown extends ManifestProblems {
-  readonly #why: string;
+  readonly #reason: string;
 
-  constructor(file: string, why: string) {
+  constructor(file: string, reason: string) {
     const start = { line: 1, column: 1 };
-    const place = {
+    const diagnostic = {
       code: CODES.unreadable,
       severity: 'error',
       file,
       range: { start, end: start },
       path: '',
     } as const;
-    super([{ ...place, message: why, hint: null }], '');
-    this.message = why;
-    this.#why = why;
+    super([{ ...diagnostic, message: reason, hint: null }], '');
+    this.message = reason;
+    this.#reason = reason;
   }
 
   /** Formats the problem without a file name, since no file is at fault. */
   override format(): string {
-    return `error: ${this.#why}`;
+    return `error: ${this.#reason}`;
   }
 }
 
@@ -78,18 +78,18 @@ export async function loadModel(
 ): Promise<ServedModel> {
   const { manifest, base, baseVersion } = await loadLayered(manifestFile, published ?? EMPTY_OVERLAY, read);
   const file = Object.freeze({ document: base, version: baseVersion });
-  const policy = await policyIn(policyFile, read);
-  const faulty = (problems: ManifestProblems): PolicyFault => {
+  const policy = await readPolicy(policyFile, read);
+  const toPolicyFault = (problems: ManifestProblems): PolicyFault => {
     const tenant = policy instanceof ManifestProblems ? manifest.tenant : policy.document.tenant;
     return new PolicyFault(problems, { manifest, file, tenant });
   };
-  if (policy instanceof ManifestProblems) throw faulty(policy);
+  if (policy instanceof ManifestProblems) throw toPolicyFault(policy);
   const snapshot = await compilePolicy(policy, manifest);
-  if (snapshot instanceof ManifestProblems) throw faulty(snapshot);
+  if (snapshot instanceof ManifestProblems) throw toPolicyFault(snapshot);
   return new ServedModel({ manifest, snapshot, tenant: policy.document.tenant, file, published });
 }
 
-async function policyIn(file: string, read: ReadFileText): Promise<PolicyFile | ManifestProblems> {
+async function readPolicy(file: string, read: ReadFileText): Promise<PolicyFile | ManifestProblems> {
   try {
     return await loadPolicyDocument(file, read);
   } catch (error) {
@@ -115,7 +115,7 @@ function problems(diagnostics: readonly Diagnostic[], text: string): ManifestPro
 }
 
 /** The model loaded at startup. `policyFault` is the reason why it has no policy; null if it has one. */
-export interface FirstModel {
+export interface StartupModel {
   readonly model: ServedModel;
   readonly policyFault: PolicyFault | null;
 }
@@ -124,22 +124,22 @@ export interface FirstModel {
  * Loads the model for startup. If the policy is missing or invalid, the model has no policy; this requires that the
  * tenant is known, which is needed to verify tokens.
  *
- * @param known result of an earlier call, returned if it has a policy and no other version has been published since
+ * @param previous result of an earlier call, returned if it has a policy and no other version has been published since
  * @throws PolicyFault if the tenant is unknown, and the errors of `loadServed`
  */
-export async function loadFirst(
+export async function loadStartupModel(
   settings: Settings,
-  known: FirstModel | null = null,
+  previous: StartupModel | null = null,
   read?: ReadFileText,
-): Promise<FirstModel> {
+): Promise<StartupModel> {
   const published = await headIn(publishedDir(settings));
-  if (known?.policyFault === null && known.model.published?.id === published?.id) return known;
+  if (previous?.policyFault === null && previous.model.published?.id === published?.id) return previous;
   try {
     const model = await loadModel(settings.manifestFile, settings.policyFile, published, read);
     return { model, policyFault: null };
   } catch (error) {
     if (!(error instanceof PolicyFault)) throw error;
-    const tenant = tenantIn(settings.dataDir) ?? error.tenant;
+    const tenant = recordedTenant(settings.dataDir) ?? error.tenant;
     if (tenant === null) throw error;
     const { manifest, file } = error;
     const model = new ServedModel({ manifest, snapshot: null, tenant, file, published });

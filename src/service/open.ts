@@ -26,21 +26,21 @@ import { openDashboards } from './dashboards.js';
 import { takeOver } from './data-directory.js';
 import { databaseEpochs } from './data-epochs.js';
 import { startEngines } from './engines.js';
-import { joined } from './follow-control.js';
+import { joinGateways } from './follow-control.js';
 import { contentPlane } from './indexing/content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { openRedisCounts } from './limits/redis.js';
 import { type CountStore, openPostgresCounts, SharedCounts } from './limits/shared-counts.js';
 import { type SendAttempt, send } from './lineage/delivery/send.js';
 import { startLineage } from './lineage.js';
-import { loadFirst, type PolicyFault, publishedDir } from './model.js';
+import { loadStartupModel, type PolicyFault, publishedDir } from './model.js';
 import { openObserving } from './otlp/observing.js';
 import { openOverlaps } from './overlaps.js';
 import { type ProcessFiles, singleProcessFiles, withControl } from './process-files.js';
 import { type ModelChanges, startChanges } from './reload/changes.js';
 import { recordEvent } from './reload/reload.js';
 import { RevocationFiles, Revocations } from './revocations.js';
-import { rowRightsOf } from './row-security.js';
+import { rightsSigners } from './row-security.js';
 import type { Service } from './service.js';
 import { CurrentModel } from './serving.js';
 import type { LimitsPlace, OwnerSettings } from './settings/groups.js';
@@ -59,7 +59,12 @@ interface GatewaySharing {
   close(): Promise<void>;
 }
 
-function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log: ServiceLog): GatewaySharing {
+function openSharing(
+  { control }: Settings,
+  processFiles: ProcessFiles,
+  tenant: string,
+  log: ServiceLog,
+): GatewaySharing {
   if (control === null)
     return { publish: async () => 'shared', revoke: null, approvals: null, close: async () => undefined };
   const database = openControl(control.place, { connections: 1, statementMs: STATEMENT_MS });
@@ -71,7 +76,7 @@ function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log:
         tenant,
         [{ number, id, parent, bytes }],
         gatewayName(),
-        seat.activation(),
+        processFiles.activation(),
       );
       return 'shared';
     } catch (error) {
@@ -94,26 +99,26 @@ function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log:
 }
 
 /**
- * Returns `seat`, whose limiter counts in a store shared by all gateways if one is configured. Until the store has
- * answered once, the number of counting processes is unknown, so requests are refused (E5038).
+ * Returns `processFiles` with a limiter that counts in a store shared by all gateways, if one is configured. Until the
+ * store has answered once, the number of counting processes is unknown, so requests are refused (E5038).
  *
  * @throws StartProblem if the store cannot be used
  */
-async function countingSeat(
-  seat: ProcessFiles,
+async function withSharedLimits(
+  processFiles: ProcessFiles,
   { load }: Settings,
   tenant: string,
   log: ServiceLog,
-): Promise<{ readonly seat: ProcessFiles; heard(): boolean; close(): Promise<void> }> {
-  if (load.limits === null) return { seat, heard: () => true, close: async () => undefined };
+): Promise<{ readonly processFiles: ProcessFiles; hasAnswered(): boolean; close(): Promise<void> }> {
+  if (load.limits === null) return { processFiles, hasAnswered: () => true, close: async () => undefined };
   const store = await opened(load.limits);
   const counts = await SharedCounts.join(store, { tenant, log });
   // Wrong passwords are counted separately for each server.
   const limiter = (limits: RateLimits) =>
-    createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits);
+    createLeasedLimiter(counts.share(processFiles.limiter(limits).guesses), limits);
   return {
-    seat: Object.freeze({ ...seat, limiter }),
-    heard: () => counts.heard,
+    processFiles: Object.freeze({ ...processFiles, limiter }),
+    hasAnswered: () => counts.hasAnswered,
     close: () => counts.close(),
   };
 }
@@ -131,36 +136,36 @@ function needsApprovals({ snapshot }: ServedModel): boolean {
  * URL at which requests for approval are decided: the console's page, or the REST route if no console is served.
  * Without a public URL of the server, only the path.
  */
-function approvalPlaceOf({ console, mcp }: Settings): string {
+function approvalUrl({ console, mcp }: Settings): string {
   return `${mcp.publicUrl ?? ''}${console === 'off' ? '/osl/approvals' : '/console/#/requests'}`;
 }
 
-const AT_ONCE = 32;
+const MAX_CONCURRENT_NOTICES = 32;
 
 /**
  * Creates the owner's notifier: `tell` posts a notice as a signed webhook, with a single attempt, and fails if it was
  * not delivered, so that the caller can retry. `tell` is null without a webhook.
  */
-function ownerOf(endpoint: OwnerSettings, log: ServiceLog): Owner {
+function createOwner(endpoint: OwnerSettings, log: ServiceLog): Owner {
   if (endpoint === null) return Object.freeze({ tell: null });
-  let underWay = 0;
+  let running = 0;
   const tell = async ({ id, type, body }: OwnerNotice): Promise<void> => {
-    if (underWay >= AT_ONCE) throw queryError('overloaded', { retryAfterSeconds: 1 });
-    underWay += 1;
+    if (running >= MAX_CONCURRENT_NOTICES) throw queryError('overloaded', { retryAfterSeconds: 1 });
+    running += 1;
     try {
-      const letter = { id, body: JSON.stringify({ type, id, ...body }) };
-      const attempt = await send(endpoint, letter, { now: Date.now, agent: `osl-gateway/${version()}` });
+      const message = { id, body: JSON.stringify({ type, id, ...body }) };
+      const attempt = await send(endpoint, message, { now: Date.now, agent: `osl-gateway/${version()}` });
       if (attempt.kind === 'delivered') return;
-      log.error('the owner of the policy was not told', { id, type, reason: reasonOf(attempt) });
+      log.error('the owner of the policy was not told', { id, type, reason: failureReason(attempt) });
       throw queryError('ownerUnreached', {});
     } finally {
-      underWay -= 1;
+      running -= 1;
     }
   };
   return Object.freeze({ tell });
 }
 
-function reasonOf(attempt: Exclude<SendAttempt, { kind: 'delivered' }>): string {
+function failureReason(attempt: Exclude<SendAttempt, { kind: 'delivered' }>): string {
   return attempt.kind === 'gone' ? 'status 410' : attempt.reason;
 }
 
@@ -176,7 +181,7 @@ export interface OpenService extends ModelChanges {
   /** Reason why the service started without a policy; null if it has one. */
   readonly policyFault: PolicyFault | null;
   /** Resolves, with the reason, only when no request can be answered any more and the process should end. */
-  readonly over: Promise<string>;
+  readonly fatalFailure: Promise<string>;
   close(): Promise<void>;
 }
 
@@ -189,13 +194,13 @@ export interface OpenService extends ModelChanges {
 export async function openService(
   settings: Settings,
   log: ServiceLog,
-  seat: ProcessFiles = singleProcessFiles(settings.dataDir),
+  processFiles: ProcessFiles = singleProcessFiles(settings.dataDir),
 ): Promise<OpenService> {
   await ready();
-  const control = seat.keeps ? await Control.open(settings, log) : null;
+  const control = processFiles.ownsDirectory ? await Control.open(settings, log) : null;
   const closing = new CloseStack();
   try {
-    return await openedIn(settings, log, withControl(seat, control), closing);
+    return await assemble(settings, log, withControl(processFiles, control), closing);
   } catch (error) {
     await closing.close();
     await control?.close();
@@ -217,24 +222,26 @@ class CloseStack {
   }
 }
 
-async function openedIn(
+async function assemble(
   settings: Settings,
   log: ServiceLog,
-  alone: ProcessFiles,
+  baseFiles: ProcessFiles,
   closing: CloseStack,
 ): Promise<OpenService> {
   const { dataDir } = settings;
-  const before = await loadFirst(settings, null, alone.read);
-  const { tenant } = before.model;
+  const initialLoad = await loadStartupModel(settings, null, baseFiles.read);
+  const { tenant } = initialLoad.model;
   const keys = tenantKeys(dataDir, settings.keysDir);
 
-  const { audit, over } = closing.add(await openAudit(settings, alone.auditDir, tenant, log));
+  const { audit, fatalFailure } = closing.add(await openAudit(settings, baseFiles.auditDir, tenant, log));
   // The log's lock protects the directory, so no other process publishes from here on.
-  const ended = alone.keeps ? await takeOver(settings, tenant, audit, log) : [];
-  await joined(alone.control, keys, log);
-  const { model: first, policyFault } = await loadFirst(settings, before, alone.read);
-  const shares = closing.add(sharing(settings, alone, tenant, log));
-  const { seat, heard: countsHeard } = closing.add(await countingSeat(alone, settings, tenant, log));
+  const endedExecutions = baseFiles.ownsDirectory ? await takeOver(settings, tenant, audit, log) : [];
+  await joinGateways(baseFiles.control, keys, log);
+  const { model: first, policyFault } = await loadStartupModel(settings, initialLoad, baseFiles.read);
+  const shares = closing.add(openSharing(settings, baseFiles, tenant, log));
+  const { processFiles, hasAnswered: countsAnswered } = closing.add(
+    await withSharedLimits(baseFiles, settings, tenant, log),
+  );
 
   const model = () => serving.model;
   const events = { audit, tenant, log, model };
@@ -243,8 +250,8 @@ async function openedIn(
   const serving = closing.add(
     new CurrentModel(first, policyFault, settings.policyFailure, log, onPolicyEnded),
   );
-  const limiter = seat.limiter(first.snapshot?.limits ?? DEFAULT_LIMITS);
-  serving.follow(({ snapshot }) => {
+  const limiter = processFiles.limiter(first.snapshot?.limits ?? DEFAULT_LIMITS);
+  serving.onReplace(({ snapshot }) => {
     if (snapshot !== null) limiter.configure(snapshot.limits);
   });
 
@@ -252,18 +259,18 @@ async function openedIn(
     await startEngines(model, keys, settings, log),
   );
   // After a change of the model, queries on standbys require all data committed before the change.
-  serving.follow(() => {
+  serving.onReplace(() => {
     for (const database of databases.values()) database.requireCurrent();
   });
   const dashboards = await openDashboards(settings.dashboardsDir);
-  const trustKeys = { ...keys, exchangeKey: await seat.exchangeKey() };
+  const trustKeys = { ...keys, exchangeKey: await processFiles.exchangeKey() };
   const trust = closing.add(await startTrust(settings, tenant, trustKeys, () => model().snapshot, log));
   const revocations = closing.add(
     await Revocations.open({
       files: new RevocationFiles(dataDir),
       log,
-      sweeps: seat.announces,
-      told: seat.revoked,
+      removesExpired: processFiles.announcesDatasets,
+      notifyProcesses: processFiles.notifyRevoked,
       lifetimeMs: trust.lifetimeMs,
       share: shares.revoke,
     }),
@@ -276,7 +283,9 @@ async function openedIn(
       log,
     ).start(),
   );
-  const { lineage, announce } = closing.add(await startLineage(settings, model, seat, audit, ended, log));
+  const { lineage, announce } = closing.add(
+    await startLineage(settings, model, processFiles, audit, endedExecutions, log),
+  );
   const { observing } = closing.add(openObserving(settings, log));
   const drafting = closing.add(createDrafting({ log }));
   const { epochs } = closing.add(databaseEpochs(() => model().manifest.connectors, reads, log));
@@ -290,8 +299,8 @@ async function openedIn(
         approvals: approvalRequests.approvals,
         memory,
         maskSecret: keys.masking,
-        marksDir: seat.marksDir,
-        follow: (follower) => serving.follow(follower),
+        marksDir: processFiles.marksDir,
+        follow: (follower) => serving.onReplace(follower),
       },
       { ...settings, probeWindowMs: settings.audit.probeWindowMs },
     ),
@@ -305,13 +314,13 @@ async function openedIn(
     ).start(),
   );
   const publishing = await createPublishing(publishedDir(settings), {
-    sweeps: seat.keeps,
-    alone: seat.exclusively,
-    draftChanged: seat.draftChanged,
+    sweeps: processFiles.ownsDirectory,
+    alone: processFiles.exclusively,
+    draftChanged: processFiles.notifyDraftChanged,
     share: shares.publish,
     serve: async (next) => {
-      await seat.published();
-      serving.takePublished(next);
+      await processFiles.notifyPublished();
+      serving.servePublished(next);
       await announce();
     },
   });
@@ -325,7 +334,7 @@ async function openedIn(
   const tableAttributes: TableAttributes = new TableAttributes(() => service);
   const shadow: Shadows = closing.add(new Shadows(() => service));
   const overlaps = closing.add(
-    openOverlaps(settings.control?.place ?? null, tenant, dataDir, seat.exclusively),
+    openOverlaps(settings.control?.place ?? null, tenant, dataDir, processFiles.exclusively),
   );
   const service: Service = Object.freeze({
     tenant,
@@ -344,15 +353,15 @@ async function openedIn(
     revoked,
     approvals: approvalRequests.approvals,
     approvalRequests,
-    approvalUrl: approvalPlaceOf(settings),
+    approvalUrl: approvalUrl(settings),
     verifier: trust.verifier,
     exchange: trust.exchange,
     resources: trust.resources,
     logins: trust.logins,
     sharedDashboards: dashboards.all,
-    firstUse: seat.firstUse,
+    firstUse: processFiles.firstUse,
     breakGlassRegistry: openBreakGlass(join(dataDir, 'break-glass'), settings.alarms.url, log),
-    owner: ownerOf(settings.owner, log),
+    owner: createOwner(settings.owner, log),
     engines,
     runners: new SealedValue(runners),
     defaultConnector,
@@ -360,30 +369,30 @@ async function openedIn(
     spool,
     epochs,
     rollups,
-    rowRights: rowRightsOf(engines, keys),
+    rowRights: rightsSigners(engines, keys),
     readCatalog: reads.readCatalog,
     readRollupStates: reads.readRollupStates,
     content: contentPlane(() => model().manifest, reads, settings.content, log, dataDir),
     publishing,
     drafting,
-    keptPolicy: () => serving.keptPolicy,
+    fallbackPolicy: () => serving.fallbackPolicy,
     policyFault: () => serving.policyFault,
-    activation: () => seat.activation(),
-    reached: () => ({
-      control: alone.heard(),
-      clock: !alone.clockWrong(),
-      limits: countsHeard(),
-      issuers: trust.reached(),
+    activation: () => processFiles.activation(),
+    servicesReached: () => ({
+      control: baseFiles.hasControlAnswered(),
+      clock: !baseFiles.isClockWrong(),
+      limits: countsAnswered(),
+      issuers: trust.issuerAvailability(),
     }),
-    steady: () => !drained && seat.steady(),
-    drain: (on: boolean) => {
-      drained = on;
+    acceptsRequests: () => !drained && processFiles.acceptsRequests(),
+    drain: (isDraining: boolean) => {
+      drained = isDraining;
     },
     draining: () => drained,
   });
   const parts = { ...events, service, serving, publishing, revocations, keys, opened, announce };
   const { changes } = closing.add(
-    startChanges({ ...parts, trust: trust.reload, dashboards: dashboards.reload }, seat, settings),
+    startChanges({ ...parts, trust: trust.reload, dashboards: dashboards.reload }, processFiles, settings),
   );
   if (policyFault !== null)
     await recordEvent(events, 'service.policy', { state: 'missing', why: 'at start' });
@@ -395,7 +404,7 @@ async function openedIn(
     record: (action: string, detail: object) => recordEvent(events, action, detail),
     keys,
     policyFault,
-    over,
+    fatalFailure,
     close: () => closing.close(),
   });
 }

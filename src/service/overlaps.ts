@@ -19,15 +19,17 @@ const CONNECTIONS = 2;
  * Opens the store of earlier answers, which are kept to detect answers that overlap too closely: the control database
  * if there is one, so that all gateways share it, otherwise files in the data directory.
  *
- * @param alone runs work while no other process of this server runs such work
+ * @param exclusively runs work while no other process of this server runs such work
  */
 export function openOverlaps(
   control: ControlPlace | null,
   tenant: string,
   dataDir: string,
-  alone: <T>(work: () => Promise<T>) => Promise<T>,
+  exclusively: <T>(work: () => Promise<T>) => Promise<T>,
 ): OverlapStore {
-  return control === null ? fileOverlaps(join(dataDir, 'overlaps'), alone) : sharedOverlaps(control, tenant);
+  return control === null
+    ? fileOverlaps(join(dataDir, 'overlaps'), exclusively)
+    : sharedOverlaps(control, tenant);
 }
 
 const READ = sql`select key, state from osl_control.overlap_history where tenant = $1 and key = any($2)`;
@@ -37,16 +39,16 @@ values ($1, $2, to_timestamp($3::float8 / 1000), $4)
 on conflict (tenant, key) do update set ends_at = excluded.ends_at, state = excluded.state`;
 const SWEEP = sql`delete from osl_control.overlap_history where ends_at < clock_timestamp() - interval '1 day'`;
 
-function sharedOverlaps(place: ControlPlace, tenant: string): OverlapStore {
-  const database = openControl(place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
+function sharedOverlaps(location: ControlPlace, tenant: string): OverlapStore {
+  const database = openControl(location, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
   const thread = new OverlapThread();
   let hasSchema = false;
-  const ready = async (): Promise<void> => {
+  const requireReady = async (): Promise<void> => {
     if (!hasSchema) await requireSchema(database);
     hasSchema = true;
   };
-  const readWith = async (at: Pick<typeof database, 'query'>, keys: readonly string[]) => {
-    const rows = await at.query(READ, [tenant, keys]);
+  const readStates = async (queries: Pick<typeof database, 'query'>, keys: readonly string[]) => {
+    const rows = await queries.query(READ, [tenant, keys]);
     const states = new Map(rows.map((row) => [row['key'], row['state']]));
     return keys.map((key) => {
       const state = states.get(key);
@@ -55,16 +57,16 @@ function sharedOverlaps(place: ControlPlace, tenant: string): OverlapStore {
   };
   return Object.freeze({
     read: async (keys: readonly string[]) => {
-      await ready();
-      return readWith(database, keys);
+      await requireReady();
+      return readStates(database, keys);
     },
     update: async <T>(
       keys: readonly string[],
       work: (stored: readonly (Buffer | null)[]) => Promise<OverlapUpdate<T>>,
     ): Promise<T> => {
-      await ready();
+      await requireReady();
       return database.transaction(`overlaps ${tenant}`, async (tx) => {
-        const { result, changed } = await work(await readWith(tx, keys));
+        const { result, changed } = await work(await readStates(tx, keys));
         for (const { key, bytes, endsAt } of changed) await tx.query(WRITE, [tenant, key, endsAt, bytes]);
         if (changed.length > 0) await tx.query(SWEEP);
         return result;
@@ -78,7 +80,7 @@ function sharedOverlaps(place: ControlPlace, tenant: string): OverlapStore {
   });
 }
 
-function fileOverlaps(dir: string, alone: <T>(work: () => Promise<T>) => Promise<T>): OverlapStore {
+function fileOverlaps(dir: string, exclusively: <T>(work: () => Promise<T>) => Promise<T>): OverlapStore {
   const thread = new OverlapThread();
   const pathOf = (key: string): string => join(dir, key);
   const read = (keys: readonly string[]) => Promise.all(keys.map((key) => bytesOf(pathOf(key))));
@@ -90,26 +92,26 @@ function fileOverlaps(dir: string, alone: <T>(work: () => Promise<T>) => Promise
     }
   };
   // A file that this cannot remove is overwritten when a new history starts under its key.
-  let last: Promise<unknown> = sweep(dir).catch(() => undefined);
+  let previousUpdate: Promise<unknown> = sweep(dir).catch(() => undefined);
   return Object.freeze({
     read,
     update: <T>(
       keys: readonly string[],
       work: (stored: readonly (Buffer | null)[]) => Promise<OverlapUpdate<T>>,
     ): Promise<T> => {
-      const next = last.then(() =>
-        alone(async () => {
+      const update = previousUpdate.then(() =>
+        exclusively(async () => {
           const { result, changed } = await work(await read(keys));
           if (changed.length > 0) await store(changed);
           return result;
         }),
       );
-      last = next.catch(() => undefined);
-      return next;
+      previousUpdate = update.catch(() => undefined);
+      return update;
     },
     thread,
     close: async () => {
-      await last;
+      await previousUpdate;
       await thread.close();
     },
   });

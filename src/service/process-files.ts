@@ -14,11 +14,11 @@ export interface ProcessFiles {
   readonly auditDir: string;
   readonly lineageDir: string;
   /** True for the one process of a server that announces datasets to lineage receivers. */
-  readonly announces: boolean;
+  readonly announcesDatasets: boolean;
   /** Directory of marks: files that identify long texts being compiled, to report them if the process is killed. */
   readonly marksDir: string;
   /** True if this process owns the data directory; for workers, their supervisor owns it. */
-  readonly keeps: boolean;
+  readonly ownsDirectory: boolean;
   limiter(limits: RateLimits): Limiter;
   /** Returns the exchange key, in PEM, which is the same in all processes. */
   exchangeKey(): Promise<string>;
@@ -31,48 +31,48 @@ export interface ProcessFiles {
   /** Number of the last policy activation seen in the control database; null if the gateway has its own policy. */
   activation(): number | null;
   /** True once the control database has answered, or if there is none. */
-  heard(): boolean;
+  hasControlAnswered(): boolean;
   /** True if this machine's clock is wrong, as far as the control database can tell. */
-  clockWrong(): boolean;
+  isClockWrong(): boolean;
   exclusively<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves once every other process serves the published version, or is gone. */
-  published(): Promise<void>;
+  /** Notifies the other processes of a published version. Resolves once each of them serves it or is gone. */
+  notifyPublished(): Promise<void>;
   /** True if the server accepts requests; false while its processes crash repeatedly. */
-  steady(): boolean;
-  /** Resolves once every other process has reread the draft. */
-  draftChanged(id: string): Promise<void>;
-  /** Resolves once every other process has read the revocations, or is gone. */
-  revoked(): Promise<void>;
+  acceptsRequests(): boolean;
+  /** Notifies the other processes of a changed draft. Resolves once each of them has reread it. */
+  notifyDraftChanged(id: string): Promise<void>;
+  /** Notifies the other processes of revocations. Resolves once each of them has read them or is gone. */
+  notifyRevoked(): Promise<void>;
 }
 
 /** Services shared by workers. */
 export type SharedProcessFiles = Omit<
   ProcessFiles,
-  'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps' | 'control'
+  'auditDir' | 'lineageDir' | 'announcesDatasets' | 'marksDir' | 'ownsDirectory' | 'control'
 >;
 
 /** The files of a single process; a supervisor's audit log is in the same place. */
 export function singleProcessFiles(dataDir: string): ProcessFiles {
-  const used = new UsedTokens();
+  const usedTokens = new UsedTokens();
   return Object.freeze({
     auditDir: auditRoot(dataDir),
     lineageDir: lineageRoot(dataDir),
-    announces: true,
+    announcesDatasets: true,
     marksDir: join(dataDir, 'compiling'),
-    keeps: true,
+    ownsDirectory: true,
     limiter: (limits: RateLimits) => createLimiter({ limits }),
     exchangeKey: async () => newExchangeKey(),
-    firstUse: (token: string, issuedAt: number, endsAt: number) => used.markUsed(token, issuedAt, endsAt),
+    firstUse: (token: string, issuedAt: number, endsAt: number) => usedTokens.markUsed(token, issuedAt, endsAt),
     control: null,
     activation: () => null,
-    heard: () => true,
-    clockWrong: () => false,
+    hasControlAnswered: () => true,
+    isClockWrong: () => false,
     read: readManifestText,
     exclusively: <T>(work: () => Promise<T>) => work(),
-    published: async () => undefined,
-    steady: () => true,
-    draftChanged: async () => undefined,
-    revoked: async () => undefined,
+    notifyPublished: async () => undefined,
+    acceptsRequests: () => true,
+    notifyDraftChanged: async () => undefined,
+    notifyRevoked: async () => undefined,
   });
 }
 
@@ -81,48 +81,48 @@ export function workerFiles(dataDir: string, number: number, shared: SharedProce
   return Object.freeze({
     auditDir: workerChain(dataDir, number),
     lineageDir: workerLineage(dataDir, number),
-    announces: number === 1,
-    marksDir: join(dataDir, `compiling-${WORKER}${number}`),
-    keeps: false,
+    announcesDatasets: number === 1,
+    marksDir: join(dataDir, `compiling-${WORKER_PREFIX}${number}`),
+    ownsDirectory: false,
     limiter: (limits: RateLimits) => shared.limiter(limits),
     exchangeKey: () => shared.exchangeKey(),
     firstUse: (token: string, issuedAt: number, endsAt: number) => shared.firstUse(token, issuedAt, endsAt),
     control: null,
     activation: () => shared.activation(),
-    heard: () => shared.heard(),
-    clockWrong: () => shared.clockWrong(),
+    hasControlAnswered: () => shared.hasControlAnswered(),
+    isClockWrong: () => shared.isClockWrong(),
     read: (file: string) => shared.read(file),
     exclusively: <T>(work: () => Promise<T>) => shared.exclusively(work),
-    published: () => shared.published(),
-    steady: () => shared.steady(),
-    draftChanged: (id: string) => shared.draftChanged(id),
-    revoked: () => shared.revoked(),
+    notifyPublished: () => shared.notifyPublished(),
+    acceptsRequests: () => shared.acceptsRequests(),
+    notifyDraftChanged: (id: string) => shared.notifyDraftChanged(id),
+    notifyRevoked: () => shared.notifyRevoked(),
   });
 }
 
-/** Returns `seat` with the control database, if there is one. */
-export function withControl(seat: ProcessFiles, control: Control | null): ProcessFiles {
-  if (control === null) return seat;
+/** Returns `processFiles` with the control database, if there is one. */
+export function withControl(processFiles: ProcessFiles, control: Control | null): ProcessFiles {
+  if (control === null) return processFiles;
   return Object.freeze({
-    ...seat,
+    ...processFiles,
     control,
     activation: () => activationOf(control),
-    heard: () => control.heard,
-    clockWrong: () => control.clock.wrong,
+    hasControlAnswered: () => control.hasAnswered,
+    isClockWrong: () => control.clock.isWrong,
     read: control.read,
   });
 }
 
 export function activationOf(control: Control | null): number | null {
-  return control?.settings.policySource === 'control' ? control.seen.activation : null;
+  return control?.settings.policySource === 'control' ? control.lastState.activation : null;
 }
 
 export function workerChain(dataDir: string, number: number): string {
-  return join(auditRoot(dataDir), `${WORKER}${number}`);
+  return join(auditRoot(dataDir), `${WORKER_PREFIX}${number}`);
 }
 
 export function workerLineage(dataDir: string, number: number): string {
-  return join(lineageRoot(dataDir), `${WORKER}${number}`);
+  return join(lineageRoot(dataDir), `${WORKER_PREFIX}${number}`);
 }
 
 /** Directories that may hold an outbox of lineage events: that of a single process, then those of workers by number. */
@@ -138,20 +138,20 @@ export function workerNumbers(dataDir: string): readonly number[] {
 
 /** The directories of the workers' hash chains in an audit log's directory, sorted by worker number. */
 export function workerChains(auditDir: string): readonly { readonly number: number; readonly dir: string }[] {
-  return names(auditDir)
+  return listNames(auditDir)
     .flatMap((name) => {
-      const number = Number(name.slice(WORKER.length));
-      const is = name.startsWith(WORKER) && Number.isInteger(number) && number > 0;
-      return is ? [{ number, dir: join(auditDir, name) }] : [];
+      const number = Number(name.slice(WORKER_PREFIX.length));
+      const isWorkerName = name.startsWith(WORKER_PREFIX) && Number.isInteger(number) && number > 0;
+      return isWorkerName ? [{ number, dir: join(auditDir, name) }] : [];
     })
     .sort((a, b) => a.number - b.number);
 }
 
 /** The directories of chains restored from backups in an audit log's directory. Such chains are never continued. */
 export function endedChains(auditDir: string): readonly string[] {
-  return names(auditDir)
+  return listNames(auditDir)
     .filter(isEnded)
-    .sort((a, b) => Number(a.slice(ENDED.length)) - Number(b.slice(ENDED.length)))
+    .sort((a, b) => Number(a.slice(ENDED_PREFIX.length)) - Number(b.slice(ENDED_PREFIX.length)))
     .map((name) => join(auditDir, name))
     .flatMap((dir) => [dir, ...workerChains(dir).map((chain) => chain.dir)]);
 }
@@ -163,16 +163,16 @@ export function isEndedChain(dir: string): boolean {
 
 /** Returns a new name for the directory of a backup's restored chains. `auditNames` are the names in use. */
 export function endedName(auditNames: readonly string[]): string {
-  const numbers = auditNames.filter(isEnded).map((name) => Number(name.slice(ENDED.length)));
-  return `${ENDED}${Math.max(0, ...numbers) + 1}`;
+  const numbers = auditNames.filter(isEnded).map((name) => Number(name.slice(ENDED_PREFIX.length)));
+  return `${ENDED_PREFIX}${Math.max(0, ...numbers) + 1}`;
 }
 
 function isEnded(name: string): boolean {
   return /^before-[1-9]\d*$/.test(name);
 }
 
-const ENDED = 'before-';
-const WORKER = 'worker-';
+const ENDED_PREFIX = 'before-';
+const WORKER_PREFIX = 'worker-';
 
 function auditRoot(dataDir: string): string {
   return join(dataDir, 'audit');
@@ -182,7 +182,7 @@ function lineageRoot(dataDir: string): string {
   return join(dataDir, 'lineage');
 }
 
-function names(dir: string): readonly string[] {
+function listNames(dir: string): readonly string[] {
   try {
     return readdirSync(dir);
   } catch {
@@ -210,9 +210,9 @@ export class DrainFile {
   }
 
   /** Starts or ends the drain, durably once this resolves. @throws the system's error */
-  keep(on: boolean): Promise<void> {
+  setDrained(isDrained: boolean): Promise<void> {
     return this.#changes.run(async () => {
-      if (!on) await removeWhole(this.#path);
+      if (!isDrained) await removeWhole(this.#path);
       else if (this.since() === null)
         await writeWhole(this.#path, Buffer.from(`${new Date().toISOString()}\n`));
     });

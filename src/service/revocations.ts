@@ -15,7 +15,7 @@ import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 
 /** Polling interval in ms, for changes whose message from another process was missed. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 /** File names in `revoked/`: `<id>.json`, or `<id>.unshared.json` until it is shared with other gateways. */
 const NAME = /^([0-9a-f-]{36})(\.unshared)?\.json$/;
@@ -31,13 +31,13 @@ export class RevocationFiles {
 
   /** Writes a revocation durably. @param unshared true if other gateways do not have it yet */
   async write(revocation: Revocation, unshared: boolean): Promise<void> {
-    const made = await mkdir(this.#dir, { recursive: true, mode: 0o700 });
-    if (made !== undefined) await syncNames(join(this.#dir, '..'));
+    const createdDir = await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    if (createdDir !== undefined) await syncNames(join(this.#dir, '..'));
     await writeWhole(this.#file(revocation.id, unshared), Buffer.from(JSON.stringify(revocation)));
   }
 
   /** Marks a revocation as known to the other gateways. The sender and the poller may call this at the same time. */
-  async shared({ id }: Revocation): Promise<void> {
+  async markShared({ id }: Revocation): Promise<void> {
     await renameWhole(this.#file(id, true), this.#file(id, false));
   }
 
@@ -55,15 +55,15 @@ export class RevocationFiles {
     for (const unshared of [false, true]) await removeWhole(this.#file(id, unshared));
   }
 
-  async #read(wanted: (id: string, unshared: boolean) => boolean): Promise<readonly Revocation[]> {
-    const found: Revocation[] = [];
+  async #read(filter: (id: string, unshared: boolean) => boolean): Promise<readonly Revocation[]> {
+    const revocations: Revocation[] = [];
     for (const name of await namesIn(this.#dir)) {
       const [, id, unshared] = NAME.exec(name) ?? [];
-      if (id === undefined || !wanted(id, unshared !== undefined)) continue;
+      if (id === undefined || !filter(id, unshared !== undefined)) continue;
       const bytes = await bytesOf(join(this.#dir, name));
-      if (bytes !== null) found.push(revocationIn(bytes, name)); // null: removed or shared meanwhile
+      if (bytes !== null) revocations.push(parseRevocation(bytes, name)); // null: removed or shared meanwhile
     }
-    return found;
+    return revocations;
   }
 
   #file(id: string, unshared: boolean): string {
@@ -72,25 +72,25 @@ export class RevocationFiles {
 }
 
 /** @throws StartProblem */
-function revocationIn(bytes: Buffer, name: string): Revocation {
-  const { id, kind, name: of, at, until } = membersIn(bytes);
+function parseRevocation(bytes: Buffer, name: string): Revocation {
+  const { id, kind, name: revokedName, at, until } = parseMembers(bytes);
   if (
     typeof id === 'string' &&
     (kind === 'token' || kind === 'subject') &&
-    typeof of === 'string' &&
+    typeof revokedName === 'string' &&
     typeof at === 'number' &&
     typeof until === 'number'
   )
-    return { id, kind, name: of, at, until };
+    return { id, kind, name: revokedName, at, until };
   throw new StartProblem(
     `revoked/${name} in the data directory is not as it was written: restore it, or remove it and revoke again what it says`,
   );
 }
 
-function membersIn(bytes: Buffer): Readonly<Record<string, unknown>> {
+function parseMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
   try {
-    const read: unknown = JSON.parse(bytes.toString());
-    return typeof read === 'object' && read !== null ? { ...read } : {};
+    const value: unknown = JSON.parse(bytes.toString());
+    return typeof value === 'object' && value !== null ? { ...value } : {};
   } catch {
     return {};
   }
@@ -101,25 +101,25 @@ export interface RevocationParts {
   readonly files: RevocationFiles;
   readonly log: ServiceLog;
   /** True for the one process of a directory that removes expired revocations. */
-  readonly sweeps: boolean;
+  readonly removesExpired: boolean;
   /** Resolves once every other process has read the revocations or is gone. */
-  readonly told: () => Promise<void>;
+  readonly notifyProcesses: () => Promise<void>;
   /** Longest lifetime in ms, including clock skew, that the current settings allow for a token. */
   readonly lifetimeMs: () => number;
   /** Shares a revocation with all gateways; false on failure. Null without a control database. */
   readonly share: ((revocation: Revocation) => Promise<boolean>) | null;
 }
 
-const MOST = 10_000;
+const MAX_REVOCATIONS = 10_000;
 
 /** The revocations in force in this process, kept current from the data directory. */
 export class Revocations {
   readonly revoked = new RevokedTokens();
   readonly #parts: RevocationParts;
   #timer: NodeJS.Timeout | null = null;
-  readonly #looks = new Serial();
-  #troubled = false;
-  #waits = false;
+  readonly #reads = new Serial();
+  #isFailing = false;
+  #isPolling = false;
 
   private constructor(parts: RevocationParts) {
     this.#parts = parts;
@@ -129,10 +129,10 @@ export class Revocations {
    * Reads the revocations, then polls for new ones. @throws Error if they cannot be read; nothing may be served then
    */
   static async open(parts: RevocationParts): Promise<Revocations> {
-    const opened = new Revocations(parts);
-    await opened.#take();
-    opened.#timer = setInterval(() => void opened.#lookAgain(), LOOK_MS).unref();
-    return opened;
+    const revocations = new Revocations(parts);
+    await revocations.#readNew();
+    revocations.#timer = setInterval(() => void revocations.#poll(), POLL_MS).unref();
+    return revocations;
   }
 
   /**
@@ -141,53 +141,53 @@ export class Revocations {
    *
    * @throws QueryError E0511 if too many revocations are in force
    */
-  async revoke(what: RevocationKey): Promise<RevocationResult> {
-    const { files, share, told, lifetimeMs } = this.#parts;
-    if (this.revoked.all().length >= MOST)
-      throw queryError('tooLarge', { what: 'the number of revocations in force', limit: MOST });
+  async revoke(key: RevocationKey): Promise<RevocationResult> {
+    const { files, share, notifyProcesses, lifetimeMs } = this.#parts;
+    if (this.revoked.all().length >= MAX_REVOCATIONS)
+      throw queryError('tooLarge', { what: 'the number of revocations in force', limit: MAX_REVOCATIONS });
     const at = Date.now();
-    const revocation: Revocation = { ...what, id: randomUUID(), at, until: at + lifetimeMs() };
+    const revocation: Revocation = { ...key, id: randomUUID(), at, until: at + lifetimeMs() };
     await files.write(revocation, share !== null);
     this.revoked.add([revocation]);
-    await told();
+    await notifyProcesses();
     if (share === null) return { revocation, shared: null };
     const shared = await share(revocation);
-    if (shared) await files.shared(revocation);
+    if (shared) await files.markShared(revocation);
     return { revocation, shared };
   }
 
   /** Reads revocations written by other processes. @throws Error if they cannot be read */
-  look(): Promise<void> {
-    return this.#looks.run(() => this.#take());
+  refresh(): Promise<void> {
+    return this.#reads.run(() => this.#readNew());
   }
 
   close(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  async #lookAgain(): Promise<void> {
-    if (this.#waits) return;
-    this.#waits = true;
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
     try {
-      await this.look();
-      this.#troubled = false;
+      await this.refresh();
+      this.#isFailing = false;
     } catch (error) {
-      if (!this.#troubled)
+      if (!this.#isFailing)
         this.#parts.log.error('what was revoked could not be read', { cause: messageOf(error) });
-      this.#troubled = true;
+      this.#isFailing = true;
     } finally {
-      this.#waits = false;
+      this.#isPolling = false;
     }
   }
 
-  async #take(): Promise<void> {
-    const { files, sweeps } = this.#parts;
+  async #readNew(): Promise<void> {
+    const { files, removesExpired } = this.#parts;
     const now = Date.now();
     const known = this.revoked.all();
-    const more = await files.read(new Set(known.map(({ id }) => id)));
-    this.revoked.add(more.filter(({ until }) => until > now));
+    const newRevocations = await files.read(new Set(known.map(({ id }) => id)));
+    this.revoked.add(newRevocations.filter(({ until }) => until > now));
     this.revoked.prune(now);
-    if (!sweeps) return;
-    for (const { id, until } of [...known, ...more]) if (until <= now) await files.remove(id);
+    if (!removesExpired) return;
+    for (const { id, until } of [...known, ...newRevocations]) if (until <= now) await files.remove(id);
   }
 }

@@ -38,12 +38,12 @@ export async function rollupReports(
     const { rollup, connector, fingerprint, maxAgeMs } = facts;
     const states = await withCredentials(manifest, facts, () => readRollupStates(connector));
     if (states === null) throw new StartProblem(`connector \`${connector}\` is not open`);
-    const found = states.find((s) => s.rollup === rollup.name);
-    const isOld = found !== undefined && Date.now() - found.builtAt > maxAgeMs;
+    const builtState = states.find((s) => s.rollup === rollup.name);
+    const isOld = builtState !== undefined && Date.now() - builtState.builtAt > maxAgeMs;
     const state =
-      found === undefined
+      builtState === undefined
         ? 'not built'
-        : found.fingerprint !== fingerprint
+        : builtState.fingerprint !== fingerprint
           ? 'changed'
           : isOld
             ? 'old'
@@ -52,8 +52,8 @@ export async function rollupReports(
       rollup: rollup.name,
       entity: rollup.entity,
       state,
-      builtAt: found === undefined ? null : new Date(found.builtAt).toISOString(),
-      rows: found?.rows ?? null,
+      builtAt: builtState === undefined ? null : new Date(builtState.builtAt).toISOString(),
+      rows: builtState?.rows ?? null,
       maxAgeSeconds: maxAgeMs / 1_000,
     });
   }

@@ -16,10 +16,10 @@ import type { Model } from '../model/served-model.js';
 import { connectorUrl } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
 
-const MOST_TOLD = 3;
+const MAX_REPORTED_FAULTS = 3;
 
 /** Returns a function that finds a connector's signer of the rights that row security in its database checks. */
-export function rowRightsOf(
+export function rightsSigners(
   engines: ReadonlyMap<string, EngineStatus>,
   keys: TenantKeys,
 ): (connector: string) => RightsSigner {
@@ -68,22 +68,23 @@ export async function requireRowSecurityOf(
         `the policy reads attribute \`${name}\` from \`${relation.name}\`, whose connector \`${connector.name}\` has row_security: ` +
           'its policies in the database are not made for such reading. Leave out one of the two',
       );
-  const { faults, uncovered } = await rowSecurityStanding(connector, model, keys);
+  const { faults, uncovered } = await checkRowSecurity(connector, model, keys);
   for (const name of uncovered)
     log.warn('row security cannot hold the rows of a view or foreign table', {
       connector: connector.name,
       relation: name,
     });
   if (faults.length === 0) return;
-  const more = faults.length > MOST_TOLD ? `; and ${faults.length - MOST_TOLD} more` : '';
+  const moreText =
+    faults.length > MAX_REPORTED_FAULTS ? `; and ${faults.length - MAX_REPORTED_FAULTS} more` : '';
   throw new StartProblem(
     `connector \`${connector.name}\` asks for row security, which does not stand as the policy has it: ` +
-      `${faults.slice(0, MOST_TOLD).join('; ')}${more}. \`osl row-security --write\` writes it`,
+      `${faults.slice(0, MAX_REPORTED_FAULTS).join('; ')}${moreText}. \`osl row-security --write\` writes it`,
   );
 }
 
 /** Compares the row security in the database with that required by `model`. */
-export async function rowSecurityStanding(
+export async function checkRowSecurity(
   connector: Connector,
   model: Model,
   keys: TenantKeys,

@@ -27,16 +27,16 @@ export interface Service
     DashboardParts,
     Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
   /** The last valid policy, if it is kept in force because the newest one is missing or invalid; otherwise null. */
-  keptPolicy(): FallbackPolicy | null;
+  fallbackPolicy(): FallbackPolicy | null;
   /** The fault in the newest policy, only for operators, since it may name files; null if that policy is in force. */
   policyFault(): string | null;
   readonly probes: Probes;
   /** Number of the last policy activation seen in the control database; null if the gateway has its own policy. */
   activation(): number | null;
-  reached(): ServicesReached;
-  steady(): boolean;
-  /** Stops reporting ready and accepting sessions if `on`; resumes otherwise. */
-  drain(on: boolean): void;
+  servicesReached(): ServicesReached;
+  acceptsRequests(): boolean;
+  /** Stops reporting ready and accepting sessions if `isDraining`; resumes otherwise. */
+  drain(isDraining: boolean): void;
   readonly revocations: Revocations;
   readonly refusals: RefusalThrottle;
   readonly audit: Pick<AuditLog, 'stats'>;
@@ -54,12 +54,12 @@ export interface Service
 }
 
 /** Returns the `means` of a service with another rate limiter, for policy tests. */
-export function limitedBy(means: RequestControls, limiter: Limiter): Pick<Service, 'controls'> {
-  return { controls: new SealedValue({ ...means, limiter }) };
+export function withLimiter(controls: RequestControls, limiter: Limiter): Pick<Service, 'controls'> {
+  return { controls: new SealedValue({ ...controls, limiter }) };
 }
 
 /** Returns the audit log reader, and a function for the freshness of indexes, rollups and the published version. */
-export function insightOf(service: Service) {
+export function createInsight(service: Service) {
   const { reading } = service;
   const freshness = async () => {
     const { manifest } = service.model();

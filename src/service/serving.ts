@@ -6,15 +6,15 @@ import type { PolicyFailureSettings } from './settings.js';
 export class CurrentModel {
   #model: ServedModel;
   readonly #policy: PolicyFallback;
-  readonly #followers: ((model: ServedModel) => void)[] = [];
+  readonly #listeners: ((model: ServedModel) => void)[] = [];
 
   /**
-   * @param trouble reason why `first` has no policy; null if it has one
+   * @param fault reason why `first` has no policy; null if it has one
    * @param onPolicyEnded called when a kept policy expires
    */
   constructor(
     first: ServedModel,
-    trouble: PolicyTrouble | null,
+    fault: PolicyLoadFault | null,
     settings: PolicyFailureSettings,
     log: ServiceLog,
     onPolicyEnded: () => void,
@@ -24,38 +24,38 @@ export class CurrentModel {
       this.#replace(this.#model.underPolicy(null));
       onPolicyEnded();
     });
-    if (trouble !== null) this.#policy.failedAtStart(trouble);
+    if (fault !== null) this.#policy.noteMissingAtStart(fault);
   }
 
   get model(): ServedModel {
     return this.#model;
   }
 
-  follow(follower: (model: ServedModel) => void): void {
-    this.#followers.push(follower);
+  onReplace(listener: (model: ServedModel) => void): void {
+    this.#listeners.push(listener);
   }
 
   /** Serves `next`, whose policy has just been read and is valid. */
-  take(next: ServedModel): void {
-    this.#policy.mended();
+  serve(next: ServedModel): void {
+    this.#policy.noteValid();
     this.#replace(next);
   }
 
   /** Serves another published version. INVARIANT: it does not bring back an expired policy. */
-  takePublished(next: ServedModel): void {
+  servePublished(next: ServedModel): void {
     this.#replace(this.#policy.missing ? next.underPolicy(null) : next);
   }
 
   /** Records that the newest policy has been missing or invalid since `since`. Returns the resulting state. */
-  losePolicy(trouble: PolicyTrouble, since?: number): PolicyState {
-    const state = this.#policy.failed(trouble, since);
+  losePolicy(fault: PolicyLoadFault, since?: number): PolicyState {
+    const state = this.#policy.noteInvalid(fault, since);
     if (state === 'missing') this.#replace(this.#model.underPolicy(null));
     return state;
   }
 
   /** The last valid policy while it is kept because a newer one is invalid; otherwise null. */
-  get keptPolicy(): FallbackPolicy | null {
-    return this.#policy.kept;
+  get fallbackPolicy(): FallbackPolicy | null {
+    return this.#policy.fallback;
   }
 
   /** The fault in the newest policy, for operators; null if that policy is in force. */
@@ -63,8 +63,8 @@ export class CurrentModel {
     return this.#policy.fault;
   }
 
-  get isSound(): boolean {
-    return !this.#policy.missing && this.#policy.kept === null;
+  get isNewestInForce(): boolean {
+    return !this.#policy.missing && this.#policy.fallback === null;
   }
 
   close(): void {
@@ -73,11 +73,11 @@ export class CurrentModel {
 
   #replace(next: ServedModel): void {
     this.#model = next;
-    for (const follower of this.#followers) follower(next);
+    for (const listener of this.#listeners) listener(next);
   }
 }
 
-interface PolicyTrouble {
+interface PolicyLoadFault {
   /** Message for operators, with file, line and column. */
   readonly message: string;
   /** True if it is unknown which policy to serve: the last one may have been withdrawn. */
@@ -94,25 +94,25 @@ export type PolicyState = 'kept' | 'missing';
 class PolicyFallback {
   readonly #settings: PolicyFailureSettings;
   readonly #log: ServiceLog;
-  readonly #ended: () => void;
-  #kept: FallbackPolicy | null = null;
+  readonly #onExpired: () => void;
+  #fallback: FallbackPolicy | null = null;
   #timer: NodeJS.Timeout | null = null;
   #missing = false;
   #fault: string | null = null;
 
-  /** @param ended called when the kept policy expires */
-  constructor(settings: PolicyFailureSettings, log: ServiceLog, ended: () => void) {
+  /** @param onExpired called when the kept policy expires */
+  constructor(settings: PolicyFailureSettings, log: ServiceLog, onExpired: () => void) {
     this.#settings = settings;
     this.#log = log;
-    this.#ended = ended;
+    this.#onExpired = onExpired;
   }
 
   get missing(): boolean {
     return this.#missing;
   }
 
-  get kept(): FallbackPolicy | null {
-    return this.#kept;
+  get fallback(): FallbackPolicy | null {
+    return this.#fallback;
   }
 
   /** The fault in the newest policy; null if that policy is in force. */
@@ -120,22 +120,22 @@ class PolicyFallback {
     return this.#fault;
   }
 
-  failedAtStart(trouble: PolicyTrouble): void {
+  noteMissingAtStart(fault: PolicyLoadFault): void {
     this.#missing = true;
-    this.#fault = firstOf(trouble);
+    this.#fault = firstLine(fault);
     this.#log.error('no valid policy at the start: every request is refused (E2001) until there is one', {
       cause: this.#fault,
     });
   }
 
   /** Records that the newest policy has been missing or invalid since `brokenSince`. Returns the resulting state. */
-  failed(trouble: PolicyTrouble, brokenSince = Date.now()): PolicyState {
-    const cause = firstOf(trouble);
+  noteInvalid(fault: PolicyLoadFault, brokenSince = Date.now()): PolicyState {
+    const cause = firstLine(fault);
     this.#fault = cause;
     const { keepMs, keepsUnknown } = this.#settings;
-    const keeps = !trouble.unknown || keepsUnknown;
-    if (!this.#missing && keeps && brokenSince + keepMs > Date.now()) {
-      const { since, until } = this.#kept ?? this.#keep(brokenSince);
+    const mayKeep = !fault.unknown || keepsUnknown;
+    if (!this.#missing && mayKeep && brokenSince + keepMs > Date.now()) {
+      const { since, until } = this.#fallback ?? this.#startFallback(brokenSince);
       this.#log.error('the policy is missing or invalid: the last valid one stays in force for now', {
         cause,
         since: new Date(since).toISOString(),
@@ -143,51 +143,51 @@ class PolicyFallback {
       });
       return 'kept';
     }
-    this.#forget();
+    this.#clearFallback();
     this.#missing = true;
     this.#log.error('no valid policy: every request is refused (E2001) until there is one', { cause });
     return 'missing';
   }
 
-  mended(): void {
-    if (this.#missing || this.#kept !== null) this.#log.warn('a valid policy is in force again');
-    this.#forget();
+  noteValid(): void {
+    if (this.#missing || this.#fallback !== null) this.#log.warn('a valid policy is in force again');
+    this.#clearFallback();
     this.#missing = false;
     this.#fault = null;
   }
 
   close(): void {
-    this.#forget();
+    this.#clearFallback();
   }
 
-  #forget(): void {
+  #clearFallback(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#kept = null;
+    this.#fallback = null;
   }
 
   /** Starts the time limit at the first fault of a series; later faults do not extend it. */
-  #keep(since: number): FallbackPolicy {
+  #startFallback(since: number): FallbackPolicy {
     const { keepMs } = this.#settings;
-    const kept = Object.freeze({ since, until: since + keepMs });
-    this.#kept = kept;
+    const fallback = Object.freeze({ since, until: since + keepMs });
+    this.#fallback = fallback;
     this.#timer = setTimeout(
       () => {
-        this.#forget();
+        this.#clearFallback();
         this.#missing = true;
         this.#log.error(
           'OSL_POLICY_KEEP_SECONDS are over without a valid policy: every request is refused (E2001) until there is one',
           { cause: this.#fault },
         );
-        this.#ended();
+        this.#onExpired();
       },
-      Math.max(0, kept.until - Date.now()),
+      Math.max(0, fallback.until - Date.now()),
     );
     this.#timer.unref();
-    return kept;
+    return fallback;
   }
 }
 
-function firstOf({ message }: PolicyTrouble): string {
+function firstLine({ message }: PolicyLoadFault): string {
   return message.split('\n')[0] ?? '';
 }

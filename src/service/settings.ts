@@ -4,7 +4,7 @@ import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './indexing/content.js';
 import type { OtlpSettings } from './otlp/collector.js';
 import {
-  auditKeeping,
+  auditRetention,
   auditSink,
   auditSync,
   controlSettings,
@@ -38,12 +38,15 @@ export type { PublicKeyFile };
  * Reads the settings of a process.
  *
  * @param cwd base for relative paths
- * @param over values that take precedence, e.g. of flags
+ * @param overrides values that take precedence, e.g. of flags
  * @throws StartProblem for invalid or contradictory settings
  */
-export function settingsFrom(env: Environment, cwd: string, over: Partial<Settings> = {}): Settings {
+export function settingsFrom(env: Environment, cwd: string, overrides: Partial<Settings> = {}): Settings {
   const read = settingsReader(env, cwd);
-  return Object.freeze({ ...readSettings(read, env, over.dataDir ?? read('OSL_DATA_DIR')), ...over });
+  return Object.freeze({
+    ...readSettings(read, env, overrides.dataDir ?? read('OSL_DATA_DIR')),
+    ...overrides,
+  });
 }
 
 function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
@@ -117,7 +120,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
       segmentBytes: read('OSL_AUDIT_SEGMENT_MIB'),
       probeWindowMs: read('OSL_AUDIT_PROBE_SECONDS'),
       sink: auditSink(read),
-      keeping: auditKeeping(read),
+      keeping: auditRetention(read),
     },
     policyFailure: policyFailure(read),
     owner: ownerSettings(read),
@@ -133,7 +136,7 @@ function adminSettings(read: ReadSetting) {
   const host = read('OSL_ADMIN_HOST');
   const httpPort = read('OSL_ADMIN_PORT');
   const pgPort = read('OSL_ADMIN_PG_PORT');
-  if ((httpPort !== null || pgPort !== null) && read('OSL_TLS_CERT') === null && !isThisMachine(host))
+  if ((httpPort !== null || pgPort !== null) && read('OSL_TLS_CERT') === null && !isLoopbackHost(host))
     throw new StartProblem(
       `OSL_ADMIN_HOST is ${host}, which other machines reach: set OSL_TLS_CERT and OSL_TLS_KEY, or leave it at 127.0.0.1`,
     );
@@ -141,13 +144,13 @@ function adminSettings(read: ReadSetting) {
 }
 
 /** True for loopback addresses. */
-export function isThisMachine(host: string): boolean {
+export function isLoopbackHost(host: string): boolean {
   return /^(127(\.\d+){3}|::1|localhost)$/.test(host);
 }
 
 function policyFailure(read: ReadSetting): PolicyFailureSettings {
-  const word = read('OSL_POLICY_FAILURE');
-  return { keepMs: word === 'refuse' ? 0 : read('OSL_POLICY_KEEP_SECONDS'), keepsUnknown: word === 'keep' };
+  const mode = read('OSL_POLICY_FAILURE');
+  return { keepMs: mode === 'refuse' ? 0 : read('OSL_POLICY_KEEP_SECONDS'), keepsUnknown: mode === 'keep' };
 }
 
 function mcpSettings(read: ReadSetting) {
@@ -169,12 +172,12 @@ function mcpSettings(read: ReadSetting) {
 function contentSettings(read: ReadSetting, env: Environment): ContentSettings {
   const url = read('OSL_EMBEDDINGS_URL');
   return {
-    embeddings: url === null ? null : { url, keyEnv: keyIn(env, 'OSL_EMBEDDINGS_KEY') },
+    embeddings: url === null ? null : { url, keyEnv: keyVariable(env, 'OSL_EMBEDDINGS_KEY') },
     chat: chatSettings(read, env),
   };
 }
 
-function keyIn(env: Environment, name: SettingName): string | null {
+function keyVariable(env: Environment, name: SettingName): string | null {
   return isSet(name, env) ? name : null;
 }
 
@@ -187,7 +190,7 @@ function chatSettings(read: ReadSetting, env: Environment): ChatSettings | null 
   return {
     url,
     model,
-    keyEnv: keyIn(env, 'OSL_CHAT_KEY'),
+    keyEnv: keyVariable(env, 'OSL_CHAT_KEY'),
     concurrency: read('OSL_CHAT_CONCURRENCY'),
     timeoutMs: read('OSL_CHAT_TIMEOUT_MS'),
     maxTokens: read('OSL_CHAT_MAX_TOKENS'),
@@ -202,7 +205,7 @@ function otlpSettings(read: ReadSetting): OtlpSettings | null {
   read('OTEL_EXPORTER_OTLP_PROTOCOL'); // refuses other protocols
   return Object.freeze({
     endpoint: endpoint.replace(/\/+$/, ''),
-    headers: headersIn(read('OTEL_EXPORTER_OTLP_HEADERS')),
+    headers: parseHeaders(read('OTEL_EXPORTER_OTLP_HEADERS')),
     serviceName: read('OTEL_SERVICE_NAME'),
     ratio: read('OTEL_TRACES_SAMPLER_ARG'),
     metricsMs: read('OTEL_METRIC_EXPORT_INTERVAL'),
@@ -210,7 +213,7 @@ function otlpSettings(read: ReadSetting): OtlpSettings | null {
   });
 }
 
-function headersIn(text: string): Readonly<Record<string, string>> {
+function parseHeaders(text: string): Readonly<Record<string, string>> {
   const pairs = splitList(text).flatMap((pair) => {
     const at = pair.indexOf('=');
     return at <= 0

@@ -5,14 +5,14 @@ export interface Share {
 }
 
 /** The share of a process that serves alone: everything. */
-export const WHOLE: Share = Object.freeze({ number: 1, count: 1 });
+export const FULL_SHARE: Share = Object.freeze({ number: 1, count: 1 });
 
 /** This process' part of `total`; the parts of all processes add up to `total`. */
-export function sharedOut(total: number, { number, count }: Share): number {
+export function partOf(total: number, { number, count }: Share): number {
   return Math.floor(total / count) + (number <= total % count ? 1 : 0);
 }
 
 /** Maximum number of concurrent requests of a process to an AI model; at least one. */
-export function placesOf(total: number, share: Share): number {
-  return Math.max(1, sharedOut(total, share));
+export function modelSlots(total: number, share: Share): number {
+  return Math.max(1, partOf(total, share));
 }

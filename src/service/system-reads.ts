@@ -31,31 +31,36 @@ export interface SystemReads {
 }
 
 export function systemReads(databases: ReadonlyMap<string, OpenedEngine>): SystemReads {
-  const on = async <T>(connector: string, read: (system: SystemEngine) => Promise<T>): Promise<T | null> => {
+  const onDatabase = async <T>(
+    connector: string,
+    read: (system: SystemEngine) => Promise<T>,
+  ): Promise<T | null> => {
     const database = databases.get(connector);
     return database === undefined ? null : read(database.system);
   };
   return Object.freeze({
-    readCatalog: (connector: string) => on(connector, readUpstream),
+    readCatalog: (connector: string) => onDatabase(connector, readUpstream),
     readWatermark: (connector: string, table: TableName, column: string) =>
-      on(connector, async (system) => {
+      onDatabase(connector, async (system) => {
         const [row] = await system.query(
           sql`SELECT max(${sqlName(column)})::text AS watermark FROM ${sqlTable(table)}`,
         );
         return String(row?.['watermark'] ?? '');
       }),
     readRollupStates: async (connector: string) =>
-      databases.get(connector)?.governed.status.reached === true ? on(connector, readStates) : null,
+      databases.get(connector)?.governed.status.reached === true ? onDatabase(connector, readStates) : null,
     readStore: (facet: Facet, version: string, embedder: Embedder) =>
-      on(facet.connector, (system) => openStore(system, facet, version, embedder, DEFAULT_MIN_LENGTH)),
-    readIndexTimes: (connector: string) => on(connector, indexedTimes),
+      onDatabase(facet.connector, (system) =>
+        openStore(system, facet, version, embedder, DEFAULT_MIN_LENGTH),
+      ),
+    readIndexTimes: (connector: string) => onDatabase(connector, indexedTimes),
     readSettled: (connector: string, tables: readonly TableName[]) =>
-      on(connector, (system) => stableSnapshot(system, tables)),
+      onDatabase(connector, (system) => stableSnapshot(system, tables)),
   });
 }
 
-const TRUST_MS = 5_000;
-const PATIENCE_MS = 1_000;
+const VALID_MS = 5_000;
+const READ_TIMEOUT_MS = 1_000;
 
 /** Times by facet and version. */
 type FacetTimes = ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -65,7 +70,7 @@ const NONE: FacetTimes = new Map();
 /** Times at which the texts of facets were last read, as recorded in their stores. Each reading is used for 5 s. */
 export class IndexTimes {
   readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
-  readonly #known = new Map<string, { readonly until: number; readonly times: Promise<FacetTimes> }>();
+  readonly #cache = new Map<string, { readonly until: number; readonly times: Promise<FacetTimes> }>();
 
   constructor(reads: Pick<SystemReads, 'readIndexTimes'>) {
     this.#reads = reads;
@@ -73,16 +78,16 @@ export class IndexTimes {
 
   /** Returns the oldest time among each facet's stores. A facet is omitted if the time of a store is unknown. */
   async of(manifest: Manifest, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const found = await Promise.all(
+    const facetTimes = await Promise.all(
       names.map(async (name): Promise<readonly [string, string][]> => {
         const stores = indexedFacets(manifest).filter((f) => (f.legOf ?? f.name) === name);
         const times = (await Promise.all(stores.map((store) => this.#timesOf(store)))).flat();
-        const known = times.filter((time) => time !== null).sort();
-        const [oldest] = known;
-        return oldest === undefined || known.length < times.length ? [] : [[name, oldest]];
+        const knownTimes = times.filter((time) => time !== null).sort();
+        const [oldest] = knownTimes;
+        return oldest === undefined || knownTimes.length < times.length ? [] : [[name, oldest]];
       }),
     );
-    return new Map(found.flat());
+    return new Map(facetTimes.flat());
   }
 
   async #timesOf({ connector, name, versions }: Facet): Promise<readonly (string | null)[]> {
@@ -91,16 +96,16 @@ export class IndexTimes {
   }
 
   #read(connector: string): Promise<FacetTimes> {
-    const known = this.#known.get(connector);
-    if (known !== undefined && known.until > performance.now()) return known.times;
-    const reading = this.#reads.readIndexTimes(connector).then(
+    const cached = this.#cache.get(connector);
+    if (cached !== undefined && cached.until > performance.now()) return cached.times;
+    const pendingRead = this.#reads.readIndexTimes(connector).then(
       (times) => times ?? NONE,
       () => NONE,
     );
-    const waiting = new AbortController();
-    const late = setTimeout(PATIENCE_MS, NONE, { signal: waiting.signal }).catch(() => NONE);
-    const times = Promise.race([reading, late]).finally(() => waiting.abort());
-    this.#known.set(connector, { until: performance.now() + TRUST_MS, times });
+    const timeoutAbort = new AbortController();
+    const timeout = setTimeout(READ_TIMEOUT_MS, NONE, { signal: timeoutAbort.signal }).catch(() => NONE);
+    const times = Promise.race([pendingRead, timeout]).finally(() => timeoutAbort.abort());
+    this.#cache.set(connector, { until: performance.now() + VALID_MS, times });
     return times;
   }
 }

@@ -36,7 +36,7 @@ export interface TokenTrust {
   readonly exchange: TokenExchange;
   readonly issuers: () => Issuers;
   /** Availability of the issuers' keys. */
-  readonly reached: () => IssuerAvailability;
+  readonly issuerAvailability: () => IssuerAvailability;
   /** The audiences by which issuers identify this service. */
   readonly resources: () => readonly string[];
   /** Longest lifetime in ms, including clock skew, that the current settings allow for a token. */
@@ -57,23 +57,23 @@ export async function startTrust(
   snapshot: () => PolicySnapshot | null,
   log: ServiceLog,
 ): Promise<TokenTrust> {
-  let forget: () => void = () => undefined;
+  let forgetTokens: () => void = () => undefined;
   const parts: IssuersParts = {
     keysIn: (file) => issuerKeys({ kid: null, file }),
     log,
-    onChange: () => forget(),
+    onChange: () => forgetTokens(),
   };
   let issuers = await readIssuers(settings, parts, NO_ISSUERS);
-  const first = keysOfSettings(settings, signing);
-  if (!first.own) log.info(keysText(first, issuers.configs.length));
-  let hasKeys = first.own || first.ofIssuers > 0;
-  const ring = keyRing(first.source);
-  let exchanging = exchangeKey(settings, ownKey);
-  let own = exchangeIssuer(exchanging);
+  const initialKeys = readKeys(settings, signing);
+  if (!initialKeys.acceptsOwn) log.info(keysText(initialKeys, issuers.configs.length));
+  let hasKeys = initialKeys.acceptsOwn || initialKeys.issuerKeyCount > 0;
+  const ring = keyRing(initialKeys.source);
+  let currentExchangeKey = exchangeKey(settings, ownKey);
+  let ownIssuer = exchangeIssuer(currentExchangeKey);
   const actors = createVerifier({
     tenant,
     keys: ring,
-    trusted: (issuer) => (issuer === EXCHANGE_ISSUER ? own : issuers.actor(issuer)),
+    trusted: (issuer) => (issuer === EXCHANGE_ISSUER ? ownIssuer : issuers.actor(issuer)),
     issuers: settings.issuers,
     ...(settings.audiences.length > 0 && { audiences: settings.audiences }),
     now: Date.now,
@@ -83,46 +83,47 @@ export async function startTrust(
     now: Date.now,
     issuerOf: (issuer: unknown) => issuers.identity(issuer),
   };
-  const any = (): boolean => issuers.configs.some((config) => config.tokens === 'identity');
+  const hasIdentityIssuers = (): boolean => issuers.configs.some((config) => config.tokens === 'identity');
   const verifier = withDirectTokens(actors, {
     ...reader,
     verifyActor: actors.verify,
     snapshot,
-    any,
+    any: hasIdentityIssuers,
   });
-  const parties: ExchangeParts = { ...reader, verifyActor: actors.verify, key: () => exchanging };
-  forget = verifier.forget;
+  const exchangeParts: ExchangeParts = {
+    ...reader,
+    verifyActor: actors.verify,
+    key: () => currentExchangeKey,
+  };
+  forgetTokens = verifier.forget;
   const reload: ReloadPart = {
     prepare: async () => {
       const next = await readIssuers(settings, parts, issuers);
       const key = exchangeKey(settings, ownKey);
-      const keys: KeysOfSettings = keysOfSettings(
-        settings,
-        tenantKeys(settings.dataDir, settings.keysDir).signing,
-      );
-      const take = (): void => {
+      const keys: ConfiguredKeys = readKeys(settings, tenantKeys(settings.dataDir, settings.keysDir).signing);
+      const applyChanges = (): void => {
         issuers.close(next);
         issuers = next;
         issuers.begin();
-        exchanging = key;
-        own = exchangeIssuer(key);
+        currentExchangeKey = key;
+        ownIssuer = exchangeIssuer(key);
         ring.replace(keys.source);
-        hasKeys = keys.own || keys.ofIssuers > 0;
+        hasKeys = keys.acceptsOwn || keys.issuerKeyCount > 0;
         verifier.forget();
       };
-      return { now: keysText(keys, next.configs.length), kept: null, take };
+      return { now: keysText(keys, next.configs.length), kept: null, apply: applyChanges };
     },
   };
   issuers.begin();
   return Object.freeze({
     verifier,
     exchange: {
-      exchange: (request: ExchangeRequest, rules: PolicySnapshot) => exchange(request, rules, parties),
+      exchange: (request: ExchangeRequest, rules: PolicySnapshot) => exchange(request, rules, exchangeParts),
     },
     issuers: () => issuers,
-    reached: () => (issuers.reached === 'none' && hasKeys ? 'some' : issuers.reached),
+    issuerAvailability: () => (issuers.reached === 'none' && hasKeys ? 'some' : issuers.reached),
     resources: () => [...settings.audiences, ...issuers.configs.flatMap((config) => config.audiences)],
-    lifetimeMs: () => Math.max(...[OWN_LIFETIME, ...issuers.configs.map(lifetimeOf)].map(msOf)),
+    lifetimeMs: () => Math.max(...[OWN_LIFETIME, ...issuers.configs.map(lifetimeOf)].map(maxLifetimeMs)),
     logins: () =>
       issuers.configs
         .filter((config) => config.tokens === 'identity')
@@ -144,7 +145,7 @@ function lifetimeOf({ tokens, maxLifetimeSeconds, skewSeconds }: IssuerConfig): 
 }
 
 /** Longest lifetime in ms, considering that the issuer's clock may be off in either direction. */
-function msOf({ maxLifetimeSeconds, skewSeconds }: Lifetime): number {
+function maxLifetimeMs({ maxLifetimeSeconds, skewSeconds }: Lifetime): number {
   return 1_000 * (maxLifetimeSeconds + 2 * skewSeconds);
 }
 
@@ -155,39 +156,39 @@ interface TrustKeys {
 }
 
 /** Reads the issuers from OSL_ISSUERS. @throws StartProblem, ManifestProblems */
-async function readIssuers(settings: Settings, parts: IssuersParts, before: Issuers): Promise<Issuers> {
+async function readIssuers(settings: Settings, parts: IssuersParts, previous: Issuers): Promise<Issuers> {
   const { issuersFile } = settings;
   if (issuersFile === null) return NO_ISSUERS;
   const configs = await loadIssuers(issuersFile);
-  const both = configs.flatMap((c) => c.names).find((name) => settings.issuers.includes(name));
+  const duplicate = configs.flatMap((c) => c.names).find((name) => settings.issuers.includes(name));
   if (configs.some((c) => c.names.includes(EXCHANGE_ISSUER)))
     throw new StartProblem(`${issuersFile}: \`${EXCHANGE_ISSUER}\` is the exchange of this gateway itself`);
-  if (both !== undefined)
+  if (duplicate !== undefined)
     throw new StartProblem(
-      `${issuersFile}: issuer \`${both}\` is one of OSL_TOKEN_ISSUERS too: its keys would be in two places`,
+      `${issuersFile}: issuer \`${duplicate}\` is one of OSL_TOKEN_ISSUERS too: its keys would be in two places`,
     );
   try {
-    return openIssuers(configs, parts, before);
+    return openIssuers(configs, parts, previous);
   } catch (error) {
     if (error instanceof RangeError) throw new StartProblem(`${issuersFile}: ${messageOf(error)}`);
     throw error;
   }
 }
 
-interface KeysOfSettings {
+interface ConfiguredKeys {
   readonly source: KeySource;
   /** True if tokens signed with the gateway's own key are accepted. */
-  readonly own: boolean;
-  readonly ofIssuers: number;
+  readonly acceptsOwn: boolean;
+  readonly issuerKeyCount: number;
 }
 
 const NO_KEYS: KeySource = Object.freeze({ candidates: () => [] });
 
 /** @throws StartProblem for an unsuitable key, and if there is neither a key nor an issuers file */
-function keysOfSettings(settings: Settings, signing: Uint8Array): KeysOfSettings {
+function readKeys(settings: Settings, signing: Uint8Array): ConfiguredKeys {
   const secrets = settings.localTokens ? [{ secret: signing }] : [];
   const keys = settings.publicKeyFiles.flatMap(issuerKeys);
-  const counts = { own: settings.localTokens, ofIssuers: keys.length };
+  const counts = { acceptsOwn: settings.localTokens, issuerKeyCount: keys.length };
   if (secrets.length + keys.length === 0 && settings.issuersFile !== null)
     return { source: NO_KEYS, ...counts };
   try {
@@ -198,14 +199,14 @@ function keysOfSettings(settings: Settings, signing: Uint8Array): KeysOfSettings
 }
 
 /** Returns a summary of the accepted tokens, for the log. */
-function keysText({ own, ofIssuers }: KeysOfSettings, issuers: number): string {
+function keysText({ acceptsOwn, issuerKeyCount }: ConfiguredKeys, issuers: number): string {
   const parts = [
-    own ? "the gateway's own key" : null,
-    ofIssuers > 0 ? `${ofIssuers} of issuers` : null,
+    acceptsOwn ? "the gateway's own key" : null,
+    issuerKeyCount > 0 ? `${issuerKeyCount} of issuers` : null,
     issuers > 0 ? `${issuers} ${issuers === 1 ? 'issuer' : 'issuers'} of OSL_ISSUERS` : null,
   ];
-  const refused = own
+  const refusedText = acceptsOwn
     ? ''
     : "; those of the gateway's own key (HS256) are refused, unless OSL_LOCAL_TOKENS=on";
-  return `tokens by ${parts.filter((text) => text !== null).join(' and ')}${refused}`;
+  return `tokens by ${parts.filter((text) => text !== null).join(' and ')}${refusedText}`;
 }

@@ -27,7 +27,7 @@ test('a clock is wrong if another gateway agrees with the database and this one 
   const ahead = async (ms: number): Promise<boolean> => {
     Date.now = () => now() + ms;
     await clock.compare();
-    return clock.wrong;
+    return clock.isWrong;
   };
 
   t.equal(await ahead(0), false);

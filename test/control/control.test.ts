@@ -82,7 +82,7 @@ test('tools have a copy of the policy once the data directory exists', { skip: S
   t.equal(await control?.read(settings.policyFile), 'the policy');
   t.notOk(existsSync(settings.policyFile));
   mkdirSync(settings.dataDir);
-  await control?.look();
+  await control?.poll();
   t.equal(readFileSync(settings.policyFile, 'utf8'), 'the policy');
 });
 
@@ -103,14 +103,14 @@ test('a change during which the database seems silent is applied again', { skip:
   const control = await Control.open(settings, log);
   const told: string[] = [];
   const follower = {
-    change: async () => {
+    onChange: async () => {
       told.push('change');
       if (told.length === 1) await until(() => told.includes('silent'));
     },
-    revoked: async () => undefined,
-    silent: async () => void told.push('silent'),
-    clock: nothing,
-    file: async () => undefined,
+    onRevocations: async () => undefined,
+    onSilence: async () => void told.push('silent'),
+    onClockChange: nothing,
+    onPolicyFile: async () => undefined,
   };
   const close = followPolicy(settings, control, follower, log);
   t.teardown(async () => {

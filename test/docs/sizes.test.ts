@@ -6,7 +6,7 @@ import { settingsFrom } from '../../src/service/settings.js';
 import { MAX_BUFFERED_BYTES } from '../../src/surfaces/pg/buffered-rows.js';
 import { MAX_BOUND_BYTES, MAX_CURSORS } from '../../src/surfaces/pg/cursor.js';
 import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/problem.js';
-import { settingsOf } from '../../wire/options.js';
+import { withDefaults } from '../../wire/options.js';
 import { keptTable } from './kept-table.js';
 
 const MIB = 1_048_576;
@@ -14,7 +14,7 @@ const KIB = 1_024;
 const BEGIN = '<!-- sizes: OSL_WRITE_DOCS=1 node dist/test/docs/sizes.test.js -->';
 const END = '<!-- end of sizes -->';
 
-const wire = settingsOf({ onInternalError: () => undefined });
+const wire = withDefaults({ onInternalError: () => undefined });
 const { caps, load } = settingsFrom({}, '/');
 
 const bytes = (value: number): string =>

@@ -291,8 +291,8 @@ const CALLERS: readonly Hole[] = [
     ),
     gateway(
       'src/surfaces/pg/sql-prepare.js',
-      'session.statements.keep(name, statement, text);',
-      '(globalThis.hole ??= new Map()).set(name, statement);\n                session.statements.keep(name, statement, text);',
+      'session.statements.storeStatement(name, statement, text);',
+      '(globalThis.hole ??= new Map()).set(name, statement);\n                session.statements.storeStatement(name, statement, text);',
     ),
   ]),
   wire('cursors of other sessions', CACHES, [
@@ -321,8 +321,8 @@ const CATALOGS: readonly Hole[] = [
       ),
       gateway(
         'src/surfaces/pg/explain-statement.js',
-        ': planLines(tellable);',
-        ': [...planLines(tellable), ...lines];',
+        ': planLines(shownPlan);',
+        ': [...planLines(shownPlan), ...lines];',
       ),
     ],
   ),

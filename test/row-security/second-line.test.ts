@@ -14,7 +14,7 @@ import {
 import type { Model } from '../../src/model/served-model.js';
 import type { TenantKeys } from '../../src/service/keys.js';
 import { type OpenService, openService } from '../../src/service/open.js';
-import { rowSecurityDesign, rowSecurityKey, rowSecurityStanding } from '../../src/service/row-security.js';
+import { checkRowSecurity, rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { allClear } from '../proof/oracle/copies.js';
 import { type Caller, SURFACES, startFrontends } from '../support/frontends.js';
@@ -415,7 +415,7 @@ if (postgres === null) {
     const model = open.service.model();
     const connector = model.manifest.connectors.get('db');
     if (connector === undefined) throw new Error('there is no connector');
-    const faults = async () => (await rowSecurityStanding(connector, model, open.keys)).faults;
+    const faults = async () => (await checkRowSecurity(connector, model, open.keys)).faults;
     for (const [change, back, fault] of CHANGES) {
       await asOwner(postgres, change);
       const found = await faults();

@@ -248,7 +248,14 @@ function opened(dataDir: string, more: Partial<RevocationParts> = {}): Promise<R
   const files = new RevocationFiles(dataDir);
   const told = async () => undefined;
   return Revocations.open({
-    ...{ files, log: LOG, sweeps: true, told, lifetimeMs: () => 360_000, share: null },
+    ...{
+      files,
+      log: LOG,
+      removesExpired: true,
+      notifyProcesses: told,
+      lifetimeMs: () => 360_000,
+      share: null,
+    },
     ...more,
   });
 }
@@ -290,7 +297,7 @@ t.test('what other gateways could not be told stays so, until they are', async (
   revocations.close();
   t.equal(shared, false);
   t.same(await files.unshared(), [made]);
-  await files.shared(made);
+  await files.markShared(made);
   t.same(await files.unshared(), []);
   t.same(await files.read(), [made]);
 });
@@ -302,7 +309,7 @@ t.test('several may note at once that a revocation is shared, and store it again
     const made: Revocation = { id: randomUUID(), kind: 'token', name: `t-${i}`, at: 1, until: 2 };
     await one.write(made, true);
     // The request that revoked, the poll of the control database, and what that one reads there.
-    await Promise.all([one.shared(made), two.shared(made), two.write(made, false)]);
+    await Promise.all([one.markShared(made), two.markShared(made), two.write(made, false)]);
     t.same((await two.read()).at(0), made);
     await one.remove(made.id);
   }

@@ -138,8 +138,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'a cancel request stops the next statement',
     file: 'wire/session.ts',
-    from: '    if (!this.#serving) return;\n    try {',
-    to: '    if (!this.#serving) {\n      setTimeout(() => this.cancel(), 3);\n      return;\n    }\n    try {',
+    from: '    if (!this.#busy) return;\n    try {',
+    to: '    if (!this.#busy) {\n      setTimeout(() => this.cancel(), 3);\n      return;\n    }\n    try {',
   },
   {
     name: 'ended sessions stay in the register',
@@ -156,8 +156,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'a new policy serves with the old manifest',
     file: 'src/service/serving.ts',
-    from: '  take(next: ServedModel): void {\n    this.#policy.mended();\n    this.#replace(next);',
-    to: '  take(next: ServedModel): void {\n    this.#policy.mended();\n    const before = this.#model;\n    setTimeout(() => this.#replace(next), 4);\n    this.#replace(before.underPolicy(next.snapshot));',
+    from: '  serve(next: ServedModel): void {\n    this.#policy.noteValid();\n    this.#replace(next);',
+    to: '  serve(next: ServedModel): void {\n    this.#policy.noteValid();\n    const before = this.#model;\n    setTimeout(() => this.#replace(next), 4);\n    this.#replace(before.underPolicy(next.snapshot));',
   },
   {
     name: 'the values of the question before are sent',
@@ -168,8 +168,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'a gateway goes on under its policy while nobody answers for it',
     file: 'src/service/follow-control.ts',
-    from: 'if (silent || !control.silent) return;',
-    to: 'if (silent || !control.silent || log !== null) return;',
+    from: 'if (isSilent || !control.isSilent) return;',
+    to: 'if (isSilent || !control.isSilent || log !== null) return;',
   },
   {
     name: 'a revocation is in force only when its file is read',
@@ -180,7 +180,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'a gateway does not learn of revocations by others',
     file: 'src/service/control.ts',
-    from: '      await this.#revoked.write(revocation, false);\n',
+    from: '      await this.#revocationFiles.write(revocation, false);\n',
     to: '      void revocation;\n',
   },
   // Bugs that the simulator found in the gateway.

@@ -2,11 +2,11 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { templateOf } from '../../src/surfaces/http/server.js';
 import { ROUTES } from '../../src/surfaces/rest/openapi/document.js';
-import { refusals, UNSIGNED } from '../../src/surfaces/rest/openapi/refusals.js';
+import { refusals, UNAUTHENTICATED } from '../../src/surfaces/rest/openapi/refusals.js';
 
 /** What is answered where the document has no operation: an unknown path, another method of a known one, a preflight. */
 const UNROUTED: ReadonlySet<string> = new Set([
-  ...Object.keys(refusals(...UNSIGNED, 'access', 'path', 'body')),
+  ...Object.keys(refusals(...UNAUTHENTICATED, 'access', 'path', 'body')),
   '204',
 ]);
 

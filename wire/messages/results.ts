@@ -7,7 +7,7 @@ import { Backend } from './types.js';
  * Cache of encoded RowDescriptions (UTF-8, all columns in text format) by list of columns, which statements of the same
  * shape share.
  */
-const ALL_TEXT = new WeakMap<readonly ColumnDescription[], Uint8Array>();
+const TEXT_ROW_DESCRIPTIONS = new WeakMap<readonly ColumnDescription[], Uint8Array>();
 
 export function rowDescription(
   out: MessageWriter,
@@ -18,12 +18,12 @@ export function rowDescription(
     describe(out, columns, formats);
     return;
   }
-  let written = ALL_TEXT.get(columns);
-  if (written === undefined) {
-    written = encodeOnce((once) => describe(once, columns, []));
-    ALL_TEXT.set(columns, written);
+  let encoded = TEXT_ROW_DESCRIPTIONS.get(columns);
+  if (encoded === undefined) {
+    encoded = encodeOnce((once) => describe(once, columns, []));
+    TEXT_ROW_DESCRIPTIONS.set(columns, encoded);
   }
-  out.append(written);
+  out.append(encoded);
 }
 
 /** Writes a RowDescription. Table OID and attribute number are 0, because physical tables are not disclosed. */
@@ -51,20 +51,20 @@ export function noData(out: MessageWriter): void {
 }
 
 export function commandComplete(out: MessageWriter, tag: string): void {
-  const known = TAGS.get(tag);
-  if (known !== undefined) {
-    out.append(known);
+  const cached = TAGS.get(tag);
+  if (cached !== undefined) {
+    out.append(cached);
     return;
   }
   const write = (to: MessageWriter): void =>
     to.message(Backend.commandComplete, (fields) => fields.cstring(tag));
-  if (TAGS.size < MOST_TAGS) TAGS.set(tag, encodeOnce(write));
+  if (TAGS.size < MAX_TAGS) TAGS.set(tag, encodeOnce(write));
   write(out);
 }
 
 /** Cache of encoded CommandComplete messages by tag. */
 const TAGS = new Map<string, Uint8Array>();
-const MOST_TAGS = 1_000;
+const MAX_TAGS = 1_000;
 
 export function emptyQueryResponse(out: MessageWriter): void {
   out.message(Backend.emptyQueryResponse);
@@ -98,12 +98,12 @@ export function readyForQuery(out: MessageWriter, status: TransactionStatus): vo
 }
 
 const READY: Readonly<Record<TransactionStatus, Uint8Array>> = {
-  I: written('I'),
-  T: written('T'),
-  E: written('E'),
+  I: encodeReady('I'),
+  T: encodeReady('T'),
+  E: encodeReady('E'),
 };
 
-function written(status: TransactionStatus): Uint8Array {
+function encodeReady(status: TransactionStatus): Uint8Array {
   return encodeOnce((out) =>
     out.message(Backend.readyForQuery, (fields) => fields.byte(status.charCodeAt(0))),
   );

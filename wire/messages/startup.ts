@@ -59,7 +59,7 @@ export function decodeStartupPacket(body: Buffer): StartupPacket {
 }
 
 function decodeCancelRequest(reader: MessageReader): CancelRequest {
-  const length = reader.left;
+  const length = reader.remainingBytes;
   if (length < 8 || length > 260) return { kind: 'cancel', processId: 0, key: Buffer.alloc(0) };
   return { kind: 'cancel', processId: reader.int32(), key: reader.bytes(length - 4) };
 }
@@ -69,15 +69,15 @@ function decodeStartupMessage(reader: MessageReader, major: number, minor: numbe
   const parameters = new Map<string, string>();
   const protocolOptions: string[] = [];
   for (;;) {
-    if (reader.left === 0) throw badLayout();
+    if (reader.remainingBytes === 0) throw badLayout();
     const name = reader.cstring();
     if (name === '') break;
-    if (reader.left === 0) throw badLayout();
+    if (reader.remainingBytes === 0) throw badLayout();
     const value = reader.cstring();
     if (name.startsWith('_pq_.')) protocolOptions.push(name);
     else parameters.set(name, value);
   }
-  if (reader.left !== 0) throw badLayout();
+  if (reader.remainingBytes !== 0) throw badLayout();
   return { kind: 'startup', minor, parameters, protocolOptions };
 }
 
@@ -137,7 +137,7 @@ export interface StartupIdentity {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-const FALSE = new Set(['', '0', 'false', 'off', 'no']);
+const FALSE_VALUES = new Set(['', '0', 'false', 'off', 'no']);
 
 /**
  * Reads the user, database and settings in a startup message. `permitted` lists the accepted parameters, also within
@@ -147,7 +147,7 @@ const FALSE = new Set(['', '0', 'false', 'off', 'no']);
  * Throws FATAL 28000 without user, 0A000 for replication, 42501 for a parameter not on the list, 42601 for malformed
  * options, 22023 for an unknown encoding.
  */
-export function identityOf(startup: StartupMessage, permitted: readonly string[]): StartupIdentity {
+export function readIdentity(startup: StartupMessage, permitted: readonly string[]): StartupIdentity {
   const canonical = new Map(permitted.map((name) => [name.toLowerCase(), name]));
   let user = '';
   let database = '';
@@ -156,28 +156,28 @@ export function identityOf(startup: StartupMessage, permitted: readonly string[]
     if (name === 'user') user = value;
     else if (name === 'database') database = value;
     else if (name === 'replication') refuseReplication(value);
-    else if (name !== 'options') parameters.set(allowed(name, canonical), value);
+    else if (name !== 'options') parameters.set(requirePermitted(name, canonical), value);
   }
   // As in Postgres, the last setting of a name in `options` counts, and a startup parameter overrides it.
-  const inOptions = settingsIn(startup.parameters.get('options') ?? '').map(
-    ([name, value]) => [allowed(name, canonical), value] as const,
+  const optionSettings = parseOptions(startup.parameters.get('options') ?? '').map(
+    ([name, value]) => [requirePermitted(name, canonical), value] as const,
   );
-  for (const [name, value] of new Map(inOptions)) if (!parameters.has(name)) parameters.set(name, value);
+  for (const [name, value] of new Map(optionSettings)) if (!parameters.has(name)) parameters.set(name, value);
   if (user === '') throw fatal('28000', 'no user name specified in startup packet');
   requireEncoding(parameters.get('client_encoding'));
   return { user, database: database === '' ? user : database, parameters };
 }
 
-function allowed(name: string, canonical: ReadonlyMap<string, string>): string {
-  const found = canonical.get(name.toLowerCase());
-  if (found !== undefined) return found;
+function requirePermitted(name: string, canonical: ReadonlyMap<string, string>): string {
+  const canonicalName = canonical.get(name.toLowerCase());
+  if (canonicalName !== undefined) return canonicalName;
   throw fatal('42501', `startup parameter "${name}" is not permitted`, {
     hint: 'Remove it from the connection settings; what a session may change, it can SET once connected.',
   });
 }
 
 /** Parses `-c name=value` and `--name=value`; a backslash escapes the next character. */
-function settingsIn(options: string): readonly (readonly [name: string, value: string])[] {
+function parseOptions(options: string): readonly (readonly [name: string, value: string])[] {
   const words = [...options.matchAll(/(?:\\[\s\S]|\S)+/g)].map(([word]) => word.replace(/\\([\s\S])/g, '$1'));
   const settings: (readonly [string, string])[] = [];
   for (let i = 0; i < words.length; i++) {
@@ -194,7 +194,7 @@ function settingsIn(options: string): readonly (readonly [name: string, value: s
 }
 
 function refuseReplication(value: string): void {
-  if (FALSE.has(value.toLowerCase())) return;
+  if (FALSE_VALUES.has(value.toLowerCase())) return;
   throw fatal('0A000', 'replication connections are not supported');
 }
 

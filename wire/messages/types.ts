@@ -56,7 +56,7 @@ export const passwordOnly: LengthLimit = (type) => {
 
 /** Length limits within a session, per type as in Postgres. Unknown types are refused before their length is read. */
 export function sessionLimits(maxMessageBytes: number): LengthLimit {
-  const small = Math.min(SMALL_MESSAGE, maxMessageBytes);
+  const smallLimit = Math.min(SMALL_MESSAGE, maxMessageBytes);
   return (type) => {
     switch (type) {
       case Frontend.query:
@@ -73,7 +73,7 @@ export function sessionLimits(maxMessageBytes: number): LengthLimit {
       case Frontend.terminate:
       case Frontend.copyDone:
       case Frontend.copyFail:
-        return small;
+        return smallLimit;
       default:
         throw fatal('08P01', `invalid frontend message type ${type}`);
     }

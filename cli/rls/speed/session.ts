@@ -4,7 +4,7 @@ import {
   type PostgresSession,
   withoutPassword,
 } from '../../../src/base/postgres/index.js';
-import { connectFault } from '../../../src/service/connector-url.js';
+import { describeConnectFault } from '../../../src/service/connector-url.js';
 import { usage } from '../../exit.js';
 
 /** A node of a plan as printed by EXPLAIN (FORMAT JSON), with defaults for absent fields. */
@@ -225,7 +225,7 @@ export class SpeedSession {
       silenceMs: timeoutMs + CONNECT_MARGIN_MS,
     };
     const open = await openSessionOnFirst(url, options).catch((error: unknown) => {
-      throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);
+      throw usage(`${withoutPassword(url)}: ${describeConnectFault(error)}`);
     });
     return new SpeedSession(open, timeoutMs);
   }

@@ -33,7 +33,7 @@ interface HttpExecution {
 
 export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'plans' | 'verifier'> {
   readonly audit: { stats(): AuditStats };
-  keptPolicy(): FallbackPolicy | null;
+  fallbackPolicy(): FallbackPolicy | null;
   policyFault(): string | null;
 }
 
@@ -49,7 +49,7 @@ export interface OwnState {
 export function ownView(parts: ViewedParts, own: OwnState): ProcessView {
   const { manifest, snapshot } = parts.model();
   const { process: name } = own;
-  const kept = parts.keptPolicy();
+  const kept = parts.fallbackPolicy();
   const engines = [...parts.engines];
   return {
     process: name,

@@ -13,7 +13,7 @@ import { messageOf } from '../../base/thrown.js';
 import {
   type AuditReply,
   type AuditTask,
-  type ChainPlace,
+  type ChainLocation,
   type FoundRecords,
   type ProveTask,
   type RecordProof,
@@ -21,66 +21,66 @@ import {
   withChains,
 } from './reader.js';
 
-interface Head {
+interface ChainCursor {
   readonly name: string;
   readonly steps: AsyncGenerator<SearchStep, void, void>;
   /** The newest matching record of the chain that has been read but not returned yet; null if there is none. */
   next: { readonly seq: number; readonly record: AuditRecord } | null;
   /** Sequence number; all records of the chain from this one on have been returned or do not match. */
   before: number;
-  ended: boolean;
+  isExhausted: boolean;
 }
 
 /** Finds the newest matching records of all chains, sorted by time, newest first. Stops after `ms`. */
 async function newestOfChains(
-  chains: readonly ChainPlace[],
+  chains: readonly ChainLocation[],
   filter: AuditFilter,
   { from, most, ms, tenant }: Pick<SearchTask, 'from' | 'most' | 'ms' | 'tenant'>,
 ): Promise<FoundRecords> {
   const until = performance.now() + ms;
-  const known = from?.kind === 'chains' ? from.before : {};
-  const heads = chains.map(({ name, dir }): Head => {
-    const before = known[name] ?? null;
+  const startSequences = from?.kind === 'chains' ? from.before : {};
+  const cursors = chains.map(({ name, dir }): ChainCursor => {
+    const before = startSequences[name] ?? null;
     const steps = searchNewest(dir, filter, before);
-    return { name, steps, next: null, before: before ?? Number.MAX_SAFE_INTEGER, ended: false };
+    return { name, steps, next: null, before: before ?? Number.MAX_SAFE_INTEGER, isExhausted: false };
   });
   const records: AuditRecord[] = [];
   let inTime = true;
   while (records.length < most && inTime) {
-    for (const head of heads) inTime = (await advance(head, until)) && inTime;
-    const first = inTime ? latest(heads) : null;
-    if (first?.next == null) break;
-    const { seq, record } = first.next;
-    first.before = seq;
-    first.next = null;
+    for (const cursor of cursors) inTime = (await advance(cursor, until)) && inTime;
+    const newest = inTime ? newestCursor(cursors) : null;
+    if (newest?.next == null) break;
+    const { seq, record } = newest.next;
+    newest.before = seq;
+    newest.next = null;
     if (record.tenant === tenant) records.push(record);
   }
-  const done = heads.every((head) => head.ended && head.next === null);
-  await Promise.all(heads.map(({ steps }) => steps.return()));
+  const isComplete = cursors.every((cursor) => cursor.isExhausted && cursor.next === null);
+  await Promise.all(cursors.map(({ steps }) => steps.return()));
   const before = Object.fromEntries(
-    heads.map(({ name, next, before: at }) => [name, next === null ? at : next.seq + 1]),
+    cursors.map(({ name, next, before: at }) => [name, next === null ? at : next.seq + 1]),
   );
-  return { records, next: done ? null : { kind: 'chains', before } };
+  return { records, next: isComplete ? null : { kind: 'chains', before } };
 }
 
 /** Advances a chain to its next match; returns false once the time is up. */
-async function advance(head: Head, until: number): Promise<boolean> {
-  while (!head.ended && head.next === null) {
-    const step = await head.steps.next();
-    if (step.done === true) head.ended = true;
-    else if (step.value.record === null) head.before = step.value.seq;
-    else head.next = { seq: step.value.seq, record: step.value.record };
+async function advance(cursor: ChainCursor, until: number): Promise<boolean> {
+  while (!cursor.isExhausted && cursor.next === null) {
+    const step = await cursor.steps.next();
+    if (step.done === true) cursor.isExhausted = true;
+    else if (step.value.record === null) cursor.before = step.value.seq;
+    else cursor.next = { seq: step.value.seq, record: step.value.record };
     if (performance.now() > until) return false;
   }
   return true;
 }
 
-function latest(heads: readonly Head[]): Head | null {
-  let first: Head | null = null;
-  for (const head of heads)
-    if (head.next !== null && (first?.next == null || head.next.record.ts > first.next.record.ts))
-      first = head;
-  return first;
+function newestCursor(cursors: readonly ChainCursor[]): ChainCursor | null {
+  let newest: ChainCursor | null = null;
+  for (const cursor of cursors)
+    if (cursor.next !== null && (newest?.next == null || cursor.next.record.ts > newest.next.record.ts))
+      newest = cursor;
+  return newest;
 }
 
 /** Entry point of the thread that searches the audit log, one request at a time; started by reader.ts. */
@@ -89,16 +89,16 @@ if (parentPort === null) throw new Error('this is a thread, not a program');
 const port = parentPort;
 yieldToOthers();
 port.on('message', (task: AuditTask) => {
-  done(task).then(
+  runTask(task).then(
     (reply) => port.postMessage(reply),
     (error: unknown) => port.postMessage({ kind: 'failed', reason: messageOf(error) } satisfies AuditReply),
   );
 });
 
-async function done(task: AuditTask): Promise<AuditReply> {
+async function runTask(task: AuditTask): Promise<AuditReply> {
   switch (task.kind) {
     case 'search':
-      return { kind: 'found', found: await found(task) };
+      return { kind: 'found', result: await search(task) };
     case 'prove':
       return { kind: 'proofs', proofs: await proofs(task) };
     default:
@@ -106,15 +106,15 @@ async function done(task: AuditTask): Promise<AuditReply> {
   }
 }
 
-async function found({ place, ...asked }: SearchTask): Promise<FoundRecords> {
-  const filter = await filterOf({ place, query: asked.query });
-  if (place.kind === 'files') return newestOfChains(place.chains, filter, asked);
+async function search({ place, ...request }: SearchTask): Promise<FoundRecords> {
+  const filter = await buildFilter({ place, query: request.query });
+  if (place.kind === 'files') return newestOfChains(place.chains, filter, request);
   const { connectTable, newestInTable } = await import('../../../audit/table/index.js');
-  const session = await connectTable(() => place.url, asked.ms);
+  const session = await connectTable(() => place.url, request.ms);
   try {
-    const from = asked.from?.kind === 'table' ? asked.from.place : null;
-    const { records, next } = await newestInTable(session, filter, asked.tenant, {
-      ...asked,
+    const from = request.from?.kind === 'table' ? request.from.place : null;
+    const { records, next } = await newestInTable(session, filter, request.tenant, {
+      ...request,
       from,
     });
     return { records, next: next === null ? null : { kind: 'table', place: next } };
@@ -123,7 +123,7 @@ async function found({ place, ...asked }: SearchTask): Promise<FoundRecords> {
   }
 }
 
-async function filterOf({ place, query }: Pick<SearchTask, 'place' | 'query'>): Promise<AuditFilter> {
+async function buildFilter({ place, query }: Pick<SearchTask, 'place' | 'query'>): Promise<AuditFilter> {
   const { name, ...filter } = query;
   if (name === undefined) return filter;
   const dirs = place.kind === 'files' ? place.chains.map(({ dir }) => dir) : place.keys;
@@ -135,20 +135,20 @@ async function filterOf({ place, query }: Pick<SearchTask, 'place' | 'query'>): 
 
 function proofs({ place, requestId, tenant }: ProveTask): Promise<readonly RecordProof[]> {
   return withChains(place, async (chains) => {
-    const all: RecordProof[] = [];
+    const proofsFound: RecordProof[] = [];
     for (const { source } of chains) {
       const verifier_key = await source.verifierKey();
       if (verifier_key === null) continue; // an empty chain
       for (const { seq, text } of await prove(source, requestId))
-        if (tenantIn(text) === tenant) all.push({ seq, text, verifier_key: verifier_key.trim() });
+        if (tenantIn(text) === tenant) proofsFound.push({ seq, text, verifier_key: verifier_key.trim() });
     }
-    return all;
+    return proofsFound;
   });
 }
 
 /** Returns the tenant of the proved record, which is part of the proof. */
 function tenantIn(proof: string): unknown {
   const record = Buffer.from(/^extra (\S+)$/m.exec(proof)?.[1] ?? '', 'base64').toString();
-  const read: unknown = JSON.parse(record);
-  return typeof read === 'object' && read !== null ? Reflect.get(read, 'tenant') : null;
+  const value: unknown = JSON.parse(record);
+  return typeof value === 'object' && value !== null ? Reflect.get(value, 'tenant') : null;
 }

@@ -16,10 +16,10 @@ import { ThreadJob } from '../../base/threads/job.js';
 import { answerOf, startThread } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
 import { endedChains, singleProcessFiles, workerChains } from '../process-files.js';
-import { sinkUrl } from '../settings/groups.js';
+import { auditSinkUrl } from '../settings/groups.js';
 import type { Settings } from '../settings.js';
 
-interface LogReader {
+interface AuditRequester {
   readonly requestId: string;
   readonly tenant: string;
   readonly subject: string;
@@ -31,7 +31,7 @@ interface SearchPage {
   readonly most: number;
 }
 
-interface RecordsFound {
+interface RecordPage {
   readonly records: readonly AuditRecord[];
   readonly next: string | null;
 }
@@ -54,9 +54,9 @@ export class AuditReader {
   readonly #settings: ReaderSettings;
   readonly #audit: Pick<AuditLog, 'append' | 'fingerprint'>;
   readonly #log: ServiceLog;
-  readonly #turns = new FairSlots();
+  readonly #slots = new FairSlots();
   #thread: Worker | null = null;
-  #idle: NodeJS.Timeout | null = null;
+  #idleTimer: NodeJS.Timeout | null = null;
 
   constructor(settings: ReaderSettings, audit: Pick<AuditLog, 'append' | 'fingerprint'>, log: ServiceLog) {
     this.#settings = settings;
@@ -68,52 +68,56 @@ export class AuditReader {
    * Returns the newest matching records. @throws QueryError E5031, E5037; AuditUnavailable if the access cannot be
    * recorded
    */
-  async search(asker: LogReader, query: AuditQuery, { from, most }: SearchPage): Promise<RecordsFound> {
-    const cursor = from === null ? null : cursorIn(from);
+  async search(
+    requester: AuditRequester,
+    query: AuditQuery,
+    { from, most }: SearchPage,
+  ): Promise<RecordPage> {
+    const cursor = from === null ? null : decodeCursor(from);
     // Names are fingerprinted in the access record, as in the log itself.
     const name =
       query.name === undefined ? {} : { name: undeclaredObject(this.#audit.fingerprint(query.name)) };
-    await this.#note(asker, 'search', { ...query, ...name });
+    await this.#recordAccess(requester, 'search', { ...query, ...name });
     const task = { kind: 'search', query, from: cursor, most, ms: SEARCH_MS } as const;
-    const { records, next } = await this.#ask(asker, task, SEARCH_DEADLINE_MS, (reply) =>
-      reply.kind === 'found' ? { value: reply.found } : null,
+    const { records, next } = await this.#runTask(requester, task, SEARCH_DEADLINE_MS, (reply) =>
+      reply.kind === 'found' ? { value: reply.result } : null,
     );
-    return { records, next: next === null ? null : cursorText(next) };
+    return { records, next: next === null ? null : encodeCursor(next) };
   }
 
   /** Returns proofs for all records of a request that the newest checkpoint covers. @throws the errors of `search` */
-  async prove(asker: LogReader, requestId: string): Promise<readonly RecordProof[]> {
-    await this.#note(asker, 'prove', { requestId });
-    return this.#ask(asker, { kind: 'prove', requestId }, PROVE_DEADLINE_MS, (reply) =>
+  async prove(requester: AuditRequester, requestId: string): Promise<readonly RecordProof[]> {
+    await this.#recordAccess(requester, 'prove', { requestId });
+    return this.#runTask(requester, { kind: 'prove', requestId }, PROVE_DEADLINE_MS, (reply) =>
       reply.kind === 'proofs' ? { value: reply.proofs } : null,
     );
   }
 
   async close(): Promise<void> {
-    if (this.#idle !== null) clearTimeout(this.#idle);
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     const thread = this.#thread;
     this.#thread = null;
     await thread?.terminate();
   }
 
-  #note(asker: LogReader, command: string, filter: object): Promise<unknown> {
-    const { requestId: request_id, tenant, subject, chain } = asker;
-    const reading = { kind: 'event', action: 'audit.read', surface: 'rest', request_id } as const;
+  #recordAccess(requester: AuditRequester, command: string, filter: object): Promise<unknown> {
+    const { requestId: request_id, tenant, subject, chain } = requester;
+    const event = { kind: 'event', action: 'audit.read', surface: 'rest', request_id } as const;
     const detail = JSON.stringify({ command, filter });
-    return this.#audit.append({ ...reading, tenant, subject, chain, detail });
+    return this.#audit.append({ ...event, tenant, subject, chain, detail });
   }
 
-  #ask<T>(
-    { subject, tenant }: LogReader,
+  #runTask<T>(
+    { subject, tenant }: AuditRequester,
     task: TaskInput<AuditTask>,
     deadlineMs: number,
     read: (reply: AuditReply) => { readonly value: T } | null,
   ): Promise<T> {
-    if (this.#turns.isFull(subject)) throw queryError('overloaded', { retryAfterSeconds: 5 });
-    return this.#turns.take(subject, async () => {
-      if (this.#idle !== null) clearTimeout(this.#idle);
+    if (this.#slots.isFull(subject)) throw queryError('overloaded', { retryAfterSeconds: 5 });
+    return this.#slots.take(subject, async () => {
+      if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
       try {
-        const thread = (this.#thread ??= this.#begun());
+        const thread = (this.#thread ??= this.#startThread());
         const answer = answerOf<AuditReply, T>(
           thread,
           deadlineMs,
@@ -121,21 +125,21 @@ export class AuditReader {
             if (reply.kind === 'failed') throw new Error(reply.reason);
             return read(reply);
           },
-          (why, detail) => new Error(`the thread that reads it ended (${why}): ${detail}`),
+          (endReason, detail) => new Error(`the thread that reads it ended (${endReason}): ${detail}`),
         );
-        thread.postMessage({ ...task, tenant, place: logPlace(this.#settings) });
+        thread.postMessage({ ...task, tenant, place: logLocation(this.#settings) });
         return await answer;
       } catch (error) {
         await this.close(); // the thread may still be busy
         this.#log.error('the audit log could not be read for who asked', { cause: messageOf(error) });
         throw queryError('auditUnreadable', {});
       } finally {
-        this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+        this.#idleTimer = setTimeout(() => void this.close(), IDLE_MS).unref();
       }
     });
   }
 
-  #begun(): Worker {
+  #startThread(): Worker {
     const file = new URL('./audit-thread.js', import.meta.url);
     return startThread(file, { maxOldGenerationSizeMb: MEMORY_MB });
   }
@@ -152,7 +156,7 @@ export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: Se
   return new ThreadJob({
     name: 'verifying the audit log',
     file: new URL('./verify-thread.js', import.meta.url),
-    data: () => ({ place: logPlace(settings) }),
+    data: () => ({ place: logLocation(settings) }),
     deadlineMs: DEADLINE_MS,
     memoryMb: VERIFY_MEMORY_MB,
     log,
@@ -160,35 +164,35 @@ export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: Se
 }
 
 /** Returns the current location of the log: a table, or the chains of the server, its workers and earlier restores. */
-function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogPlace {
-  const url = sinkUrl(sink);
+function logLocation({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogLocation {
+  const url = auditSinkUrl(sink);
   const { auditDir } = singleProcessFiles(dataDir);
   const workers = workerChains(auditDir).map(({ number, dir }) => ({ name: `worker-${number}`, dir }));
   // A worker killed during its first start leaves an empty directory.
-  const begun = workers.filter(({ dir }) => readdirSync(dir).length > 0);
+  const nonEmpty = workers.filter(({ dir }) => readdirSync(dir).length > 0);
   const restored = endedChains(auditDir).map((dir) => ({ name: dir.slice(auditDir.length + 1), dir }));
-  const chains = [{ name: 'server', dir: auditDir }, ...begun, ...restored];
+  const chains = [{ name: 'server', dir: auditDir }, ...nonEmpty, ...restored];
   return url === null
     ? { kind: 'files', chains }
     : { kind: 'table', url: url(), keys: chains.map(({ dir }) => dir) };
 }
 
 /** Encodes a cursor for clients. It grants no rights; it only says where to continue. */
-function cursorText(cursor: LogSearchCursor): string {
+function encodeCursor(cursor: LogSearchCursor): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }
 
-const LONGEST = 8_192;
-const MOST_CHAINS = 256;
+const MAX_CURSOR_LENGTH = 8_192;
+const MAX_CHAINS = 256;
 
 /** Decodes a cursor from a client. @throws QueryError E0511 if it is malformed */
-function cursorIn(text: string): LogSearchCursor {
-  const cursor = text.length > LONGEST ? null : cursorOf(parsed(text));
+function decodeCursor(text: string): LogSearchCursor {
+  const cursor = text.length > MAX_CURSOR_LENGTH ? null : validateCursor(parseBase64Json(text));
   if (cursor === null) throw queryError('malformedBody', { detail: '`from` is none that a page gave' });
   return cursor;
 }
 
-function parsed(text: string): unknown {
+function parseBase64Json(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, 'base64url').toString());
   } catch {
@@ -196,13 +200,13 @@ function parsed(text: string): unknown {
   }
 }
 
-function cursorOf(value: unknown): LogSearchCursor | null {
+function validateCursor(value: unknown): LogSearchCursor | null {
   if (typeof value !== 'object' || value === null) return null;
   const [before, place]: readonly unknown[] = [Reflect.get(value, 'before'), Reflect.get(value, 'place')];
   if (Reflect.get(value, 'kind') === 'chains' && typeof before === 'object' && before !== null) {
     const entries = Object.entries(before);
     const seqs = entries.filter((entry): entry is [string, number] => isSeq(entry[1]));
-    return seqs.length < entries.length || seqs.length > MOST_CHAINS
+    return seqs.length < entries.length || seqs.length > MAX_CHAINS
       ? null
       : { kind: 'chains', before: Object.fromEntries(seqs) };
   }
@@ -219,12 +223,12 @@ function isSeq(value: unknown): value is number {
 }
 
 /** Location of the log, as plain data for a thread. */
-export type LogPlace =
-  | { readonly kind: 'files'; readonly chains: readonly ChainPlace[] }
+export type LogLocation =
+  | { readonly kind: 'files'; readonly chains: readonly ChainLocation[] }
   /** `keys`: directories of this server's fingerprint keys; the database may also hold logs of other tenants. */
   | { readonly kind: 'table'; readonly url: string; readonly keys: readonly string[] };
 
-export interface ChainPlace {
+export interface ChainLocation {
   readonly name: string;
   readonly dir: string;
 }
@@ -236,7 +240,7 @@ type LogSearchCursor =
 
 export interface SearchTask {
   readonly kind: 'search';
-  readonly place: LogPlace;
+  readonly place: LogLocation;
   readonly tenant: string;
   readonly query: AuditQuery;
   readonly from: LogSearchCursor | null;
@@ -253,7 +257,7 @@ export interface FoundRecords {
 
 export interface ProveTask {
   readonly kind: 'prove';
-  readonly place: LogPlace;
+  readonly place: LogLocation;
   readonly tenant: string;
   readonly requestId: string;
 }
@@ -268,7 +272,7 @@ export interface RecordProof {
 export type AuditTask = SearchTask | ProveTask;
 
 export type AuditReply =
-  | { readonly kind: 'found'; readonly found: FoundRecords }
+  | { readonly kind: 'found'; readonly result: FoundRecords }
   | { readonly kind: 'proofs'; readonly proofs: readonly RecordProof[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
@@ -289,7 +293,7 @@ interface NamedSource {
 
 /** Calls `work` with the chains of a log, in files or in a table. A table's session is closed when `work` ends. */
 export async function withChains<T>(
-  place: LogPlace,
+  place: LogLocation,
   work: (chains: readonly NamedSource[]) => Promise<T>,
 ): Promise<T> {
   if (place.kind === 'files')

@@ -45,9 +45,9 @@ import {
 import { NoSystemCredentials, stopError, UpstreamFailure } from '../../engine/index.js';
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../../model/facets/arguments.js';
 import { type Facet, indexedFacet, type Manifest, systemUrlVariable } from '../../model/manifest/index.js';
-import { placesOf, type Share, WHOLE } from '../share.js';
+import { FULL_SHARE, modelSlots, type Share } from '../share.js';
 import { IndexTimes, type SystemReads } from '../system-reads.js';
-import { reranking } from './reranking.js';
+import { createReranking } from './reranking.js';
 
 /** Models and limits that the content plane uses. */
 export interface ContentSettings {
@@ -69,10 +69,10 @@ const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
 const DEFAULT_CHAT_CONCURRENCY = 4;
 
 /** Time in ms for which a successful check of a store is reused. */
-const TRUST_MS = 5_000;
+const CHECK_VALID_MS = 5_000;
 
 /** Maximum query length, in UTF-16 code units, for languages with slower tokenization. */
-const LONGEST_OF_A_LANGUAGE = 4_000;
+const MAX_LANGUAGE_QUERY_LENGTH = 4_000;
 
 const QUERY_VECTOR_BYTES = 16_777_216;
 
@@ -97,28 +97,28 @@ export function contentPlane(
   dataDir: string,
 ): ContentPlane {
   const encoders = new EncoderThread();
-  const { share = WHOLE } = settings;
-  const decoding = settings.chat === null ? null : decodingBy(settings.chat, share, dataDir, log);
-  decoding?.catch(() => undefined); // the error is reported to the query that needs the model
+  const { share = FULL_SHARE } = settings;
+  const decoderModel = settings.chat === null ? null : openDecoder(settings.chat, share, dataDir, log);
+  decoderModel?.catch(() => undefined); // the error is reported to the query that needs the model
   if (settings.chat !== null) import('ajv').catch(() => undefined); // preloaded: it would delay the first EXTRACT
   const embedders = new Map<string, Promise<Embedder>>();
   // Query vectors, by embedder and text.
-  const queries = new LRUCache<string, string>({
+  const vectorCache = new LRUCache<string, string>({
     maxSize: QUERY_VECTOR_BYTES,
     sizeCalculation: (vector) => vector.length + 200,
   });
   // Keyed by facet object, so that stores are checked again under another manifest version.
-  const checked = new WeakMap<Facet, Map<string, CheckedStore>>();
+  const checkedStores = new WeakMap<Facet, Map<string, CheckedStore>>();
   const times = new IndexTimes(reads);
   const embedderOf = (facet: Facet): Promise<Embedder> => {
     const key = embedderKey(facet);
-    const known =
+    const embedder =
       embedders.get(key) ??
       openEmbedder(facet.embeddingModel, { endpoint: settings.embeddings }, facet.embedding);
-    embedders.set(key, known);
+    embedders.set(key, embedder);
     // If opening fails, the next query tries again.
-    known.catch(() => embedders.delete(key));
-    return known;
+    embedder.catch(() => embedders.delete(key));
+    return embedder;
   };
   const facetNamed = (name: string): Facet => {
     const facet = indexedFacet(manifest(), name);
@@ -128,27 +128,27 @@ export function contentPlane(
   /** Checks, at most every few seconds, that a store may be read. */
   const readyStore = async (facet: Facet, version: string): Promise<ReadyStore> => {
     const { name } = facet;
-    const stores = checked.get(facet) ?? new Map<string, CheckedStore>();
-    checked.set(facet, stores);
-    const known = stores.get(version);
-    if (known !== undefined && performance.now() - known.at < TRUST_MS) return known.store;
-    const found = await withQueryErrors(name, async () =>
+    const stores = checkedStores.get(facet) ?? new Map<string, CheckedStore>();
+    checkedStores.set(facet, stores);
+    const cached = stores.get(version);
+    if (cached !== undefined && performance.now() - cached.at < CHECK_VALID_MS) return cached.store;
+    const state = await withQueryErrors(name, async () =>
       reads.readStore(facet, version, await embedderOf(facet)),
     ).catch((error: unknown) => {
-      throw storeFault(error, facet, manifest(), log);
+      throw toStoreError(error, facet, manifest(), log);
     });
-    if (found === null)
+    if (state === null)
       throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
-    const { epoch, indexedAt, isCutAsDeclared } = found;
-    if (!isCutAsDeclared && known === undefined)
+    const { epoch, indexedAt, isCutAsDeclared } = state;
+    if (!isCutAsDeclared && cached === undefined)
       log.warn('passages are served as they were cut before the manifest said otherwise: run `osl index`', {
         facet: name,
         version,
       });
-    const isSame = known !== undefined && isDeepStrictEqual(known.state, found);
-    const since = isSame ? known.store.since : performance.now();
+    const isSame = cached !== undefined && isDeepStrictEqual(cached.state, state);
+    const since = isSame ? cached.store.since : performance.now();
     const store = Object.freeze({ epoch, indexedAt, since });
-    stores.set(version, { at: performance.now(), store, state: found });
+    stores.set(version, { at: performance.now(), store, state: state });
     return store;
   };
   return Object.freeze({
@@ -157,10 +157,10 @@ export function contentPlane(
       try {
         return await readyStore(facet, version);
       } catch (error) {
-        const now = facetNamed(name);
+        const current = facetNamed(name);
         // After a reload, the old store may have been replaced.
-        if (now === facet) throw error;
-        return readyStore(now, version);
+        if (current === facet) throw error;
+        return readyStore(current, version);
       }
     },
     indexedAt: (names: readonly string[]) => times.of(manifest(), names),
@@ -168,12 +168,12 @@ export function contentPlane(
       reads.readSettled(facetNamed(name).connector, tables),
     lexicalQuery: async (name: string, text: string) => {
       const { language } = facetNamed(name);
-      if (language !== null && text.length > LONGEST_OF_A_LANGUAGE)
-        throw queryError('tooLarge', { what: 'the length of `query`', limit: LONGEST_OF_A_LANGUAGE });
+      if (language !== null && text.length > MAX_LANGUAGE_QUERY_LENGTH)
+        throw queryError('tooLarge', { what: 'the length of `query`', limit: MAX_LANGUAGE_QUERY_LENGTH });
       const words = cachedRules(await wordRules(language));
       const terms = await inTurns(termsInSteps(text, words));
       const { ids } = terms;
-      const wanted = new Set(ids);
+      const termIds = new Set(ids);
       let spellings: Promise<WrittenTerms> | null = null;
       return {
         terms: ids,
@@ -181,14 +181,14 @@ export function contentPlane(
           spellings ??= inTurns(writtenInSteps(text, words));
           return spellings;
         },
-        occurrences: (passage: string) => occurrencesOf(passage, wanted, words),
+        occurrences: (passage: string) => occurrencesOf(passage, termIds, words),
         toSparseVector: (documents: number, frequencies: readonly number[]) => {
           const byTerm = new Map(ids.map((id, i) => [id, frequencies[i] ?? 0]));
           const statistics = { documents, documentFrequency: (id: number) => byTerm.get(id) ?? 0 };
-          const found = lexicalQuery(terms, statistics);
-          if (found === null) return null;
-          const { vector, termIds, rarities, maxScores } = found;
-          return { vector, terms: termIds, rarities, maxScores };
+          const weighted = lexicalQuery(terms, statistics);
+          if (weighted === null) return null;
+          const { vector, termIds: weightedTerms, rarities, maxScores } = weighted;
+          return { vector, terms: weightedTerms, rarities, maxScores };
         },
       };
     },
@@ -198,24 +198,24 @@ export function contentPlane(
         const key = createHash('sha256')
           .update(`${embedderKey(facet)}\n${text}`)
           .digest('base64');
-        const known = queries.get(key);
-        if (known !== undefined) return known;
+        const cached = vectorCache.get(key);
+        if (cached !== undefined) return cached;
         const embedder = await embedderOf(facet);
         const [vector] = await embedder.embed([text], 'query');
-        const made = vectorText(vector ?? new Float32Array());
-        queries.set(key, made);
-        return made;
+        const vectorLiteral = vectorText(vector ?? new Float32Array());
+        vectorCache.set(key, vectorLiteral);
+        return vectorLiteral;
       });
     },
-    ...reranking(manifest, share, log, dataDir),
+    ...createReranking(manifest, share, log, dataDir),
     hasDecoder: settings.chat !== null,
     check: async ({ use, values }: OperatorCall) => {
       try {
-        const decoder = OPERATORS[use.operator].class === 'decoder' ? await decoding : null;
+        const decoder = OPERATORS[use.operator].class === 'decoder' ? await decoderModel : null;
         if (decoder !== null) decoder.check(use.operator as DecoderName, argumentValues(values));
         else checkArguments(use.operator, argumentValues(values));
       } catch (error) {
-        throw asQueryError(use.operator, error);
+        throw toQueryError(use.operator, error);
       }
     },
     run: (
@@ -223,7 +223,7 @@ export function contentPlane(
       call: OperatorCall,
       query: string,
       passages: readonly StoredPassage[],
-      by: OperatorCaller,
+      caller: OperatorCaller,
     ) =>
       withQueryErrors(name, async () =>
         OPERATORS[call.use.operator].class === 'encoder'
@@ -233,41 +233,41 @@ export function contentPlane(
               storedVectors(passages),
               await embedderOf(facetNamed(name)),
               encoders,
-              by,
+              caller,
             )
-          : decoderColumn(call, passages, await decoding, by),
+          : decoderColumn(call, passages, await decoderModel, caller),
       ),
-    runOverTexts: async (call: OperatorCall, texts: readonly (string | null)[], by: OperatorCaller) => {
-      const places = texts.flatMap((text, i) => (text === null || text.trim() === '' ? [] : [i]));
-      const read = { kind: 'texts', texts: places.map((i) => texts[i] ?? '') } as const;
-      const { values } = await encoderColumn(call, '', read, lexicalEmbedder, encoders, by);
+    runOverTexts: async (call: OperatorCall, texts: readonly (string | null)[], caller: OperatorCaller) => {
+      const indices = texts.flatMap((text, i) => (text === null || text.trim() === '' ? [] : [i]));
+      const read = { kind: 'texts', texts: indices.map((i) => texts[i] ?? '') } as const;
+      const { values } = await encoderColumn(call, '', read, lexicalEmbedder, encoders, caller);
       const column: unknown[] = new Array(texts.length).fill(null);
-      for (const [n, i] of places.entries()) column[i] = placed(values[n], places);
+      for (const [n, i] of indices.entries()) column[i] = toOriginalIndex(values[n], indices);
       return column;
     },
   });
 }
 
 /** Converts the index `value.of` among the non-empty texts to the index of the same text among all texts. */
-function placed(value: unknown, places: readonly number[]): unknown {
+function toOriginalIndex(value: unknown, indices: readonly number[]): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value) || value.of === null)
     return value ?? null;
-  return { ...value, of: places[Number(value.of)] ?? null };
+  return { ...value, of: indices[Number(value.of)] ?? null };
 }
 
 /** Converts a failure to read a store to the error for the caller. Logs the environment variable to check. */
-function storeFault(error: unknown, facet: Facet, { connectors }: Manifest, log: ServiceLog): unknown {
+function toStoreError(error: unknown, facet: Facet, { connectors }: Manifest, log: ServiceLog): unknown {
   const connector = connectors.get(facet.connector);
   if (connector === undefined) return error;
   const variable = systemUrlVariable(connector);
-  const about = { connector: connector.name, facet: facet.name, variable };
+  const fields = { connector: connector.name, facet: facet.name, variable };
   if (error instanceof NoSystemCredentials) {
-    log.error('a facet cannot be served: the variable with the system credentials is not set', about);
+    log.error('a facet cannot be served: the variable with the system credentials is not set', fields);
     return queryError('storeClosed', { facet: facet.name, reason: 'has no credentials for its store' });
   }
   if (error instanceof UpstreamFailure) {
     const { message: cause, sqlstate } = error;
-    log.error('a facet cannot be served: its store cannot be read', { ...about, sqlstate, cause });
+    log.error('a facet cannot be served: its store cannot be read', { ...fields, sqlstate, cause });
     return queryError('storeClosed', { facet: facet.name, reason: 'may not read its store' });
   }
   return error;
@@ -293,33 +293,33 @@ async function encoderColumn(
   { subject, timeoutMs, signal }: OperatorCaller,
 ): Promise<OperatorResult> {
   const operator = use.operator as EncoderName;
-  const given = argumentValues(values);
-  const checked = checkArguments(operator, given);
+  const argumentsGiven = argumentValues(values);
+  const checked = checkArguments(operator, argumentsGiven);
   const { texts, role } = encoderTexts(operator, checked, query);
   const { dimensions } = embedder.layout;
   const passages = read.kind === 'stored' ? read.passages.length : read.texts.length;
   const characters = read.kind === 'stored' ? 0 : read.texts.reduce((sum, text) => sum + text.length, 0);
   const size = { passages, texts: texts.length, dimensions, characters };
-  if (workOf(operator, checked, size) > MOST_WORK) throw tooMuch(operator);
+  if (workOf(operator, checked, size) > MOST_WORK) throw tooLarge(operator);
   const inThread = embedder === lexicalEmbedder || texts.length === 0;
   const embedded = inThread
     ? null
     : await unlessStopped(embedder.embed(texts, role, signal ?? undefined), signal);
-  const job = { operator, values: given, query, read, embedded };
-  const call = { caller: subject, deadlineMs: timeoutMs > 0 ? timeoutMs : LONGEST_MS, signal };
+  const job = { operator, values: argumentsGiven, query, read, embedded };
+  const call = { caller: subject, deadlineMs: timeoutMs > 0 ? timeoutMs : DEFAULT_DEADLINE_MS, signal };
   const column = await unlessStopped(encoders.run(job, call), signal).catch((error: unknown) => {
-    throw encoderFault(operator, error, call.deadlineMs, signal);
+    throw toEncoderError(operator, error, call.deadlineMs, signal);
   });
   return { values: column, errors: [] };
 }
 
-function tooMuch(operator: EncoderName): unknown {
+function tooLarge(operator: EncoderName): unknown {
   return queryError('tooLarge', { what: `${operator} of so many texts and labels`, limit: MOST_WORK });
 }
 
-const LONGEST_MS = 60_000;
+const DEFAULT_DEADLINE_MS = 60_000;
 
-function encoderFault(
+function toEncoderError(
   operator: EncoderName,
   error: unknown,
   deadlineMs: number,
@@ -334,7 +334,7 @@ function encoderFault(
     case 'full':
       return queryError('rateLimited', { retryAfterSeconds: 1 });
     case 'memory':
-      return tooMuch(operator);
+      return tooLarge(operator);
     case 'failed':
       return new InternalError(error.message);
   }
@@ -346,7 +346,7 @@ interface DecoderModel {
   readonly model: ChatModel;
 }
 
-async function decodingBy(
+async function openDecoder(
   settings: ChatSettings,
   share: Share,
   dataDir: string,
@@ -359,7 +359,7 @@ async function decodingBy(
     import('../../content/decode/run.js'),
   ]);
   const { cacheBytes = DEFAULT_CHAT_CACHE_BYTES, perDay = null, ...endpoint } = settings;
-  const concurrency = placesOf(endpoint.concurrency ?? DEFAULT_CHAT_CONCURRENCY, share);
+  const concurrency = modelSlots(endpoint.concurrency ?? DEFAULT_CHAT_CONCURRENCY, share);
   const onFault = (cause: unknown): void =>
     log.error('passages cannot be counted, so none is sent to the model', { cause: messageOf(cause) });
   const budget = perDay === null ? null : new DailyBudget(join(dataDir, 'decoding'), perDay, onFault);
@@ -373,15 +373,21 @@ async function decodingBy(
 async function decoderColumn(
   { use, values }: OperatorCall,
   passages: readonly StoredPassage[],
-  decoding: DecoderModel | null,
+  decoderModel: DecoderModel | null,
   { subject, until, timeoutMs, signal, onUsage }: OperatorCaller,
 ): Promise<OperatorResult> {
-  if (decoding === null) throw queryError('noDecoder', { operator: use.operator });
+  if (decoderModel === null) throw queryError('noDecoder', { operator: use.operator });
   const operator = use.operator as DecoderName;
-  const seen = passages.map(({ chunkId, text, start }) => ({ chunkId, text, start }));
-  const by = { subject, until: until - reserveOf(timeoutMs), signal, onUsage };
-  const running = decoding.run(operator, seen, argumentValues(values), decoding.model, by);
-  const { values: column, errors } = await running.catch((error: unknown) => {
+  const decoderPassages = passages.map(({ chunkId, text, start }) => ({ chunkId, text, start }));
+  const caller = { subject, until: until - reservedMs(timeoutMs), signal, onUsage };
+  const pendingResult = decoderModel.run(
+    operator,
+    decoderPassages,
+    argumentValues(values),
+    decoderModel.model,
+    caller,
+  );
+  const { values: column, errors } = await pendingResult.catch((error: unknown) => {
     throw signal?.aborted === true ? stopError(signal) : error;
   });
   return {
@@ -391,7 +397,7 @@ async function decoderColumn(
 }
 
 /** Part of a query's timeout, in ms, that is reserved for its statement. */
-function reserveOf(timeoutMs: number): number {
+function reservedMs(timeoutMs: number): number {
   return Math.min(5_000, timeoutMs / 5);
 }
 
@@ -408,16 +414,16 @@ async function withQueryErrors<T>(facet: string, run: () => Promise<T>): Promise
   try {
     return await run();
   } catch (error) {
-    throw asQueryError(facet, error);
+    throw toQueryError(facet, error);
   }
 }
 
-function asQueryError(about: string, error: unknown): unknown {
+function toQueryError(subject: string, error: unknown): unknown {
   if (error instanceof InvalidArgument)
     return queryError('typeMismatch', { detail: error.message, hint: null });
   if (error instanceof ContentError) {
     const entry = MODEL_FAULTS.has(error.code) ? 'modelUnavailable' : 'contentUnavailable';
-    return queryError(entry, { facet: about, reason: error.message });
+    return queryError(entry, { facet: subject, reason: error.message });
   }
   return error;
 }

@@ -31,7 +31,7 @@ import { connectorUrl, withoutPassword } from '../connector-url.js';
 import type { ContentSettings } from './content.js';
 
 /** Options for an indexing run. */
-interface IndexRound {
+interface IndexRunOptions {
   readonly signal?: AbortSignal;
   /** See `IndexOptions.readAt`; defaults to the start of the run. */
   readonly readAt?: Date | null;
@@ -48,7 +48,7 @@ export async function indexContent(
   settings: ContentSettings,
   names: readonly string[],
   onProgress: OnIndexProgress,
-  { signal, readAt = new Date() }: IndexRound = {},
+  { signal, readAt = new Date() }: IndexRunOptions = {},
 ): Promise<readonly IndexSummary[]> {
   const summaries: IndexSummary[] = [];
   for (const facet of facetsNamed(manifest, names)) {
@@ -70,7 +70,7 @@ export async function indexContent(
       );
       await system.grantRead(STORE_SCHEMA);
     } catch (error) {
-      throw faultOf(error, manifest, facet);
+      throw toIndexError(error, manifest, facet);
     }
   }
   return summaries;
@@ -81,24 +81,24 @@ export async function indexContent(
  *
  * @throws StartProblem for an unknown facet; the errors of `indexStatus`
  */
-export async function contentStanding(
+export async function contentStatus(
   manifest: Manifest,
   engines: ReadonlyMap<string, OpenedEngine>,
   names: readonly string[],
 ): Promise<readonly IndexStatus[]> {
-  const standings: IndexStatus[] = [];
+  const statuses: IndexStatus[] = [];
   for (const facet of facetsNamed(manifest, names)) {
     const system = systemOf(engines, facet);
     for (const version of facet.versions.values()) {
-      const standing = indexStatus(system, manifest, facet, version);
-      standings.push(
-        await standing.catch((error: unknown) => {
-          throw faultOf(error, manifest, facet);
+      const status = indexStatus(system, manifest, facet, version);
+      statuses.push(
+        await status.catch((error: unknown) => {
+          throw toIndexError(error, manifest, facet);
         }),
       );
     }
   }
-  return standings;
+  return statuses;
 }
 
 /** Returns the named facets, or all if `names` is empty, and the lexical legs of hybrid ones. @throws StartProblem */
@@ -119,11 +119,11 @@ function systemOf(engines: ReadonlyMap<string, OpenedEngine>, { connector }: Fac
   return engine.system;
 }
 
-function faultOf(error: unknown, { connectors }: Manifest, { connector }: Facet): unknown {
-  return error instanceof NoSystemCredentials ? closed(connectors.get(connector)) : error;
+function toIndexError(error: unknown, { connectors }: Manifest, { connector }: Facet): unknown {
+  return error instanceof NoSystemCredentials ? missingCredentials(connectors.get(connector)) : error;
 }
 
-function closed(connector: Connector | undefined): Error {
+function missingCredentials(connector: Connector | undefined): Error {
   if (connector === undefined) return new NoSystemCredentials();
   return new StartProblem(
     `connector \`${connector.name}\` has no system credentials: set ${systemUrlVariable(connector)} to the URL of a role ` +
@@ -133,17 +133,19 @@ function closed(connector: Connector | undefined): Error {
 
 /** Formats the rate and the remaining time for a progress line. */
 export function paceText({ documentsPerSecond, secondsLeft }: IndexProgress): string {
-  const left = secondsLeft === null ? '' : `, ${Math.ceil(secondsLeft)} s left`;
-  return ` (${Math.round(documentsPerSecond)}/s${left})`;
+  const leftText = secondsLeft === null ? '' : `, ${Math.ceil(secondsLeft)} s left`;
+  return ` (${Math.round(documentsPerSecond)}/s${leftText})`;
 }
 
 /** Channel for text changes: `notify osl_index, 'readme'`, or without payload for all facets. */
 const INDEX_CHANNEL = 'osl_index';
 
 /** Returns the system URLs of the `postgres` connectors that have one. */
-export async function signallingUrls({ connectors }: Manifest): Promise<readonly string[]> {
+export async function notificationUrls({ connectors }: Manifest): Promise<readonly string[]> {
   const native = [...connectors.values()].filter(({ kind }) => kind === 'postgres');
-  const urls = await Promise.all(native.map((one) => connectorUrl(process.env, systemUrlVariable(one))));
+  const urls = await Promise.all(
+    native.map((connector) => connectorUrl(process.env, systemUrlVariable(connector))),
+  );
   return urls.filter((url) => url !== null);
 }
 
@@ -151,8 +153,8 @@ export async function signallingUrls({ connectors }: Manifest): Promise<readonly
 export class IndexSignals {
   readonly #urls: readonly string[];
   readonly #log: ServiceLog;
-  readonly #open = new Map<string, NotificationSubscription>();
-  readonly #heard = new Set<string>();
+  readonly #subscriptions = new Map<string, NotificationSubscription>();
+  readonly #notified = new Set<string>();
   #wake: () => void = () => undefined;
 
   constructor(urls: readonly string[], log: ServiceLog) {
@@ -162,7 +164,7 @@ export class IndexSignals {
 
   async listen(): Promise<void> {
     for (const url of this.#urls) {
-      if (this.#open.has(url)) continue;
+      if (this.#subscriptions.has(url)) continue;
       await this.#connect(url).catch((error: unknown) =>
         this.#log.warn('changes are not heard of: texts are read at the next interval', {
           database: withoutPassword(url),
@@ -174,37 +176,40 @@ export class IndexSignals {
 
   /** Returns the facets notified since the last call; waits up to `ms` for the first one. `''` means all facets. */
   async next(ms: number, signal: AbortSignal): Promise<readonly string[]> {
-    if (this.#heard.size === 0 && !signal.aborted) {
-      const due = new AbortController();
-      const end = (): void => due.abort();
-      this.#wake = end;
-      signal.addEventListener('abort', end);
-      await setTimeout(ms, undefined, { signal: due.signal }).catch(() => undefined); // woken early
-      signal.removeEventListener('abort', end);
+    if (this.#notified.size === 0 && !signal.aborted) {
+      const sleepAbort = new AbortController();
+      const wake = (): void => sleepAbort.abort();
+      this.#wake = wake;
+      signal.addEventListener('abort', wake);
+      await setTimeout(ms, undefined, { signal: sleepAbort.signal }).catch(() => undefined); // woken early
+      signal.removeEventListener('abort', wake);
     }
-    const heard = [...this.#heard];
-    this.#heard.clear();
-    return heard;
+    const notified = [...this.#notified];
+    this.#notified.clear();
+    return notified;
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#open.values()].map((listening) => listening.close()));
+    await Promise.all([...this.#subscriptions.values()].map((subscription) => subscription.close()));
   }
 
   async #connect(url: string): Promise<void> {
-    const heard = (name: string): void => {
-      this.#heard.add(name);
+    const onNotification = (name: string): void => {
+      this.#notified.add(name);
       this.#wake();
     };
-    this.#open.set(url, await listenOn(url, INDEX_CHANNEL, heard, () => void this.#open.delete(url)));
+    this.#subscriptions.set(
+      url,
+      await listenOn(url, INDEX_CHANNEL, onNotification, () => void this.#subscriptions.delete(url)),
+    );
   }
 }
 
 /** Formats a warning about a redacted value that is probably an ordinary word. */
-export function wordText(facet: string, { value, label, documents, of }: ProbableWord): string {
-  const share = Math.round((100 * documents) / of);
+export function wordText(facet: string, { value, label, documents, of: total }: ProbableWord): string {
+  const share = Math.round((100 * documents) / total);
   return (
-    `\`${value}\` (${label}) stands in ${share} % of ${of} documents and is replaced there: ` +
+    `\`${value}\` (${label}) stands in ${share} % of ${total} documents and is replaced there: ` +
     `probably a word; if so, \`exceptions: [${JSON.stringify(value)}]\` of facet \`${facet}\` leaves it`
   );
 }

@@ -7,45 +7,45 @@ import type { Reranker } from '../../content/rerank/reranker.js';
 import { ContentError, serverNamed } from '../../content/serving.js';
 import { stopError } from '../../engine/index.js';
 import type { RerankerSettings as Declared, Manifest } from '../../model/manifest/index.js';
-import { placesOf, type Share } from '../share.js';
+import { modelSlots, type Share } from '../share.js';
 
 /** Number of retries; small, because a client is waiting. */
 const RETRIES = 2;
 
 /** Provides the manifest's rerankers. Each is opened at its first use and opened again when its declaration changes. */
-export function reranking(
+export function createReranking(
   manifest: () => Manifest,
   share: Share,
   log: ServiceLog,
   dataDir: string,
 ): Pick<ContentPlane, 'rerank'> {
-  const opened = new Map<string, { readonly as: string; readonly reranker: Promise<Reranker> }>();
-  const named = (declared: Declared): Promise<Reranker> => {
-    const as = JSON.stringify(declared);
-    const known = opened.get(declared.name);
-    if (known?.as === as) return known.reranker;
-    const reranker = rerankerOf(declared, share, log, dataDir);
-    opened.set(declared.name, { as, reranker });
+  const opened = new Map<string, { readonly declaration: string; readonly reranker: Promise<Reranker> }>();
+  const openReranker = (declared: Declared): Promise<Reranker> => {
+    const declaration = JSON.stringify(declared);
+    const cached = opened.get(declared.name);
+    if (cached?.declaration === declaration) return cached.reranker;
+    const reranker = createReranker(declared, share, log, dataDir);
+    opened.set(declared.name, { declaration, reranker });
     // If opening fails, the next query tries again.
     reranker.catch(() => opened.delete(declared.name));
     return reranker;
   };
   return {
-    async rerank(name, query, texts, by) {
+    async rerank(name, query, texts, caller) {
       const declared = manifest().rerankers.get(name);
       if (declared === undefined)
         throw queryError('rerankerUnavailable', { reranker: name, reason: 'it is not declared any more' });
       try {
-        return await (await named(declared)).scores(query, texts, by);
+        return await (await openReranker(declared)).scores(query, texts, caller);
       } catch (error) {
-        if (by.signal?.aborted === true) throw stopError(by.signal);
-        throw asQueryError(name, error);
+        if (caller.signal?.aborted === true) throw stopError(caller.signal);
+        throw toQueryError(name, error);
       }
     },
   };
 }
 
-async function rerankerOf(
+async function createReranker(
   declared: Declared,
   share: Share,
   log: ServiceLog,
@@ -63,11 +63,11 @@ async function rerankerOf(
       cause: messageOf(cause),
     });
   const budget = perDay === null ? null : new DailyBudget(join(dataDir, 'reranking', name), perDay, onFault);
-  const concurrency = placesOf(rest.concurrency, share);
+  const concurrency = modelSlots(rest.concurrency, share);
   return new Reranker({ ...rest, ...serverNamed(urlEnv), concurrency, retries: RETRIES }, budget);
 }
 
-function asQueryError(reranker: string, error: unknown): unknown {
+function toQueryError(reranker: string, error: unknown): unknown {
   if (!(error instanceof ContentError)) return error;
   return error.code === 'overBudget'
     ? queryError('rerankBudget', { reranker, retryAfterSeconds: secondsLeftToday() })

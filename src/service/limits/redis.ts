@@ -1,15 +1,21 @@
 import type { Charge, QuotaCount, SetAddition, SetResult } from '../../../policy/index.js';
 import { StartProblem } from '../../base/start-problem.js';
-import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
+import {
+  type CountStore,
+  LEASE_DIVISOR,
+  type LeasedTokens,
+  PEER_TIMEOUT_MS,
+  SECOND_MS,
+} from './shared-counts.js';
 
 const REDIS_PACKAGE = '@redis/client';
 
 /** The part of the Redis client's API used here. */
 interface RedisClient {
-  on(event: 'error', heard: (error: unknown) => void): unknown;
+  on(event: 'error', handler: (error: unknown) => void): unknown;
   connect(): Promise<unknown>;
   readonly isReady: boolean;
-  eval(script: string, asked: { readonly keys: string[]; readonly arguments: string[] }): Promise<unknown>;
+  eval(script: string, input: { readonly keys: string[]; readonly arguments: string[] }): Promise<unknown>;
   destroy(): void;
 }
 
@@ -27,13 +33,13 @@ interface RedisPackage {
 
 const CONNECT_MS = 2_000;
 /** Silence in ms after which a connection is dropped; longer than the heartbeat interval. */
-const SILENCE_MS = 5_000;
-const AGAIN_MS = 1_000;
+const SOCKET_TIMEOUT_MS = 5_000;
+const MAX_RECONNECT_DELAY_MS = 1_000;
 const PREFIX = 'osl:limit:';
 
 const LEASE = `
 local left = tonumber(ARGV[1]) - tonumber(redis.call('GET', KEYS[1]) or '0')
-local granted = left > 0 and math.ceil(left / ${PART}) or 0
+local granted = left > 0 and math.ceil(left / ${LEASE_DIVISOR}) or 0
 redis.call('INCRBY', KEYS[1], granted)
 local ms = redis.call('PTTL', KEYS[1])
 if ms < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) ms = tonumber(ARGV[2]) end
@@ -78,7 +84,7 @@ for i, key in ipairs(KEYS) do
 end
 return found`;
 
-const HERE = `
+const HEARTBEAT = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZADD', KEYS[1], now, ARGV[1])
@@ -88,73 +94,73 @@ return redis.call('ZCARD', KEYS[1])`;
 
 /** Keeps counts in Redis keys that expire with their windows; reconnects indefinitely. @throws StartProblem */
 export async function openRedisCounts(url: string): Promise<CountStore> {
-  const { createClient } = await loaded();
+  const { createClient } = await loadRedis();
   const client = createClient({
     url,
     disableOfflineQueue: true,
     socket: {
       connectTimeout: CONNECT_MS,
-      reconnectStrategy: (tries) => Math.min(AGAIN_MS, 50 * 2 ** tries),
-      socketTimeout: SILENCE_MS,
+      reconnectStrategy: (tries) => Math.min(MAX_RECONNECT_DELAY_MS, 50 * 2 ** tries),
+      socketTimeout: SOCKET_TIMEOUT_MS,
     },
   });
-  let fault: unknown = null;
-  const failed = new Promise<void>((resolve) => {
+  let lastError: unknown = null;
+  const firstError = new Promise<void>((resolve) => {
     client.on('error', (error) => {
-      fault = error;
+      lastError = error;
       resolve();
     });
   });
   const connected = client.connect().catch((error: unknown) => {
-    fault = error;
+    lastError = error;
   });
-  await Promise.race([connected, failed]);
+  await Promise.race([connected, firstError]);
   const run = async (script: string, keys: readonly string[], values: readonly (string | number)[]) => {
-    if (!client.isReady) throw fault ?? new Error('it is not connected yet');
-    const found = await client.eval(script, {
+    if (!client.isReady) throw lastError ?? new Error('it is not connected yet');
+    const reply = await client.eval(script, {
       keys: keys.map((key) => `${PREFIX}${key}`),
       arguments: values.map(String),
     });
-    return Array.isArray(found) ? found.map(Number) : [Number(found)];
+    return Array.isArray(reply) ? reply.map(Number) : [Number(reply)];
   };
   return Object.freeze({
-    lease: async (key: string, most: number): Promise<Portion> => {
-      const [tokens = 0, endsInMs = 0] = await run(LEASE, [key], [most, SECOND_MS]);
+    lease: async (key: string, limit: number): Promise<LeasedTokens> => {
+      const [tokens = 0, endsInMs = 0] = await run(LEASE, [key], [limit, SECOND_MS]);
       return { tokens, endsInMs };
     },
     add: async (charges: readonly Charge[]): Promise<readonly QuotaCount[]> => {
       const keys = charges.map(({ key }) => key);
-      const found = await run(
+      const reply = await run(
         ADD,
         keys,
         charges.flatMap(({ windowMs, amount }) => [windowMs, amount]),
       );
-      return charges.map((_, i) => ({ used: found[2 * i] ?? 0, endsInMs: found[2 * i + 1] ?? 0 }));
+      return charges.map((_, i) => ({ used: reply[2 * i] ?? 0, endsInMs: reply[2 * i + 1] ?? 0 }));
     },
     addEntities: async (additions: readonly SetAddition[]): Promise<SetResult> => {
-      const [refused = 0, ...found] = await run(
+      const [refused = 0, ...reply] = await run(
         ADD_ENTITIES,
         additions.map(({ key }) => key),
-        additions.flatMap(({ windowMs, maxSize: most, members }) => [
+        additions.flatMap(({ windowMs, maxSize, members }) => [
           windowMs,
-          most,
+          maxSize,
           members.length,
           ...members,
         ]),
       );
-      const counts = additions.map((_, i) => ({ used: found[2 * i] ?? 0, endsInMs: found[2 * i + 1] ?? 0 }));
+      const counts = additions.map((_, i) => ({ used: reply[2 * i] ?? 0, endsInMs: reply[2 * i + 1] ?? 0 }));
       return { refused: refused === 0 ? null : refused - 1, counts };
     },
-    here: async (id: string) => (await run(HERE, ['peers'], [id, GONE_MS]))[0] ?? 1,
+    heartbeat: async (id: string) => (await run(HEARTBEAT, ['peers'], [id, PEER_TIMEOUT_MS]))[0] ?? 1,
     close: async () => client.destroy(),
   });
 }
 
 /** Loads the Redis client, an optional dependency. @throws StartProblem */
-async function loaded(): Promise<RedisPackage> {
+async function loadRedis(): Promise<RedisPackage> {
   try {
-    const found: RedisPackage = await import(REDIS_PACKAGE);
-    return found;
+    const client: RedisPackage = await import(REDIS_PACKAGE);
+    return client;
   } catch {
     throw new StartProblem(
       `OSL_LIMITS_URL names Redis, which needs the package ${REDIS_PACKAGE}: npm install ${REDIS_PACKAGE}`,

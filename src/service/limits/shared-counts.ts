@@ -30,12 +30,12 @@ interface SharedCountsOptions {
 }
 
 /** Time limit in ms for the store to answer a request. */
-const PATIENCE_MS = 1_000;
+const RESPONSE_TIMEOUT_MS = 1_000;
 /** Pause in ms after a failure, during which requests do not wait for the store. */
-const REST_MS = 5_000;
-const BEAT_MS = 2_000;
-const BEAT_PATIENCE_MS = 8_000;
-const START_MS = 3_000;
+const RETRY_AFTER_FAILURE_MS = 5_000;
+const HEARTBEAT_MS = 2_000;
+const HEARTBEAT_TIMEOUT_MS = 8_000;
+const JOIN_TIMEOUT_MS = 3_000;
 const MAX_KEYS = 100_000;
 
 /**
@@ -47,100 +47,103 @@ export class SharedCounts {
   readonly #tenant: string;
   readonly #log: ServiceLog;
   readonly #id = randomUUID();
-  readonly #beat: NodeJS.Timeout;
+  readonly #heartbeatTimer: NodeJS.Timeout;
   #limits: RateLimits | null = null;
   #peers = 1;
   #failedAt = Number.NEGATIVE_INFINITY;
-  #failing = false;
-  #heard = false;
-  #saying = false;
+  #isFailing = false;
+  #hasAnswered = false;
+  #isSendingHeartbeat = false;
   /** Charges that the store has not answered yet. */
-  #adding: Promise<unknown> | null = null;
+  #pendingAdd: Promise<unknown> | null = null;
   /** Amounts, by hashed key, that the store counted too late for its answer; deducted when they are charged again. */
-  readonly #counted = new Map<string, number>();
+  readonly #lateCounts = new Map<string, number>();
   /** Unused part of this process's own share in the current window, by hashed key. */
-  readonly #own = new Map<string, Lease>();
+  readonly #localLeases = new Map<string, Lease>();
 
   private constructor(store: CountStore, { tenant, log }: SharedCountsOptions) {
     this.#store = store;
     this.#tenant = tenant;
     this.#log = log;
-    this.#beat = setInterval(() => void this.#sayHere(), BEAT_MS).unref();
+    this.#heartbeatTimer = setInterval(() => void this.#sendHeartbeat(), HEARTBEAT_MS).unref();
   }
 
-  /** Resolves after the store's first answer or a timeout; after a timeout, `heard` is false until it answers. */
+  /** Resolves after the store's first answer or a timeout; after a timeout, `hasAnswered` is false until it answers. */
   static async join(store: CountStore, options: SharedCountsOptions): Promise<SharedCounts> {
     const counts = new SharedCounts(store, options);
-    await within(counts.#sayHere(), START_MS).catch(() => undefined);
+    await within(counts.#sendHeartbeat(), JOIN_TIMEOUT_MS).catch(() => undefined);
     return counts;
   }
 
   /** True once the store has answered, so that the number of processes is known. */
-  get heard(): boolean {
-    return this.#heard;
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   /** Returns the adapter through which a limiter uses the shared store; `guesses` are not counted in the store. */
   share(guesses: PasswordGuesses): LimitShare {
     return {
       guesses,
-      lease: (counter, key, arrived) => this.#lease(counter, key, arrived),
+      lease: (counter, key, onLease) => this.#lease(counter, key, onLease),
       // Only leases from this process's own share are taken back. Unused tokens of the store expire within a second.
-      handBack: (counter, key, lease) => this.#takeBack(this.#keyOf(JSON.stringify([counter, key])), lease),
+      handBack: (counter, key, lease) =>
+        this.#returnLocal(this.#keyOf(JSON.stringify([counter, key])), lease),
       charge: (charges) => this.#charge(charges),
       addEntities: (additions) => this.#addEntities(additions),
-      peers: () => (this.#heard ? this.#peers : null),
+      peers: () => (this.#hasAnswered ? this.#peers : null),
       limits: (limits) => {
         this.#limits = limits;
       },
     };
   }
 
-  async #lease(counter: LimitCounter, key: string, arrived: (lease: Lease) => void): Promise<void> {
-    const most = counter === 'address' ? PER_ADDRESS : (this.#limits?.[counter] ?? 0);
-    const asked = this.#keyOf(JSON.stringify([counter, key]));
-    const portion = await this.#inTime(() => this.#store.lease(asked, most)).catch(() => null);
-    if (portion === null) arrived(this.#ownLease(asked, most));
-    else arrived({ tokens: portion.tokens, endsAt: monotonicMs() + portion.endsInMs });
+  async #lease(counter: LimitCounter, key: string, onLease: (lease: Lease) => void): Promise<void> {
+    const limit = counter === 'address' ? PER_ADDRESS : (this.#limits?.[counter] ?? 0);
+    const hashedKey = this.#keyOf(JSON.stringify([counter, key]));
+    const leased = await this.#withTimeout(() => this.#store.lease(hashedKey, limit)).catch(() => null);
+    if (leased === null) onLease(this.#localLease(hashedKey, limit));
+    else onLease({ tokens: leased.tokens, endsAt: monotonicMs() + leased.endsInMs });
   }
 
   /** Adds charges. After a failure, they must be part of the next call. */
   async #charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]> {
-    if (this.#adding !== null) throw new Error('the store of limits has not answered the last charges yet');
-    const keyed = charges.map((charge) => {
+    if (this.#pendingAdd !== null)
+      throw new Error('the store of limits has not answered the last charges yet');
+    const hashed = charges.map((charge) => {
       const key = this.#keyOf(charge.key);
-      return { ...charge, key, amount: charge.amount - (this.#counted.get(key) ?? 0) };
+      return { ...charge, key, amount: charge.amount - (this.#lateCounts.get(key) ?? 0) };
     });
-    const counts = await this.#inTime(() => this.#add(keyed));
-    this.#counted.clear();
+    const counts = await this.#withTimeout(() => this.#add(hashed));
+    this.#lateCounts.clear();
     return counts;
   }
 
   /** Adds to the counts. Notes what the store has counted, even if nobody waits for its answer any more. */
   async #add(charges: readonly Charge[]): Promise<readonly QuotaCount[]> {
-    const adding = this.#store.add(charges);
-    this.#adding = adding;
+    const pending = this.#store.add(charges);
+    this.#pendingAdd = pending;
     try {
-      const counts = await adding;
-      for (const { key, amount } of charges) this.#counted.set(key, (this.#counted.get(key) ?? 0) + amount);
+      const counts = await pending;
+      for (const { key, amount } of charges)
+        this.#lateCounts.set(key, (this.#lateCounts.get(key) ?? 0) + amount);
       return counts;
     } finally {
-      this.#adding = null;
+      this.#pendingAdd = null;
     }
   }
 
   /** Adds to sets, without a fallback to a share per process, since sets may overlap. @throws QueryError E5038 */
   async #addEntities(additions: readonly SetAddition[]): Promise<SetResult> {
-    const keyed = additions.map((addition) => ({ ...addition, key: this.#keyOf(addition.key) }));
+    const hashed = additions.map((addition) => ({ ...addition, key: this.#keyOf(addition.key) }));
     try {
-      return await this.#inTime(() => this.#store.addEntities(keyed));
+      return await this.#withTimeout(() => this.#store.addEntities(hashed));
     } catch {
-      throw queryError('entitiesUnknown', {}); // `#inTime` has logged the cause
+      throw queryError('entitiesUnknown', {}); // `#withTimeout` has logged the cause
     }
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#beat);
+    clearInterval(this.#heartbeatTimer);
     await this.#store.close();
   }
 
@@ -151,63 +154,63 @@ export class SharedCounts {
       .digest('base64url');
   }
 
-  #ownLease(key: string, most: number): Lease {
+  #localLease(key: string, limit: number): Lease {
     const now = monotonicMs();
-    const known = this.#own.get(key);
-    if (known !== undefined && known.endsAt > now) {
-      this.#own.set(key, { tokens: 0, endsAt: known.endsAt });
-      return known;
+    const existing = this.#localLeases.get(key);
+    if (existing !== undefined && existing.endsAt > now) {
+      this.#localLeases.set(key, { tokens: 0, endsAt: existing.endsAt });
+      return existing;
     }
-    for (const [old, { endsAt }] of this.#own) {
-      if (endsAt > now && this.#own.size < MAX_KEYS) break;
-      this.#own.delete(old);
+    for (const [oldKey, { endsAt }] of this.#localLeases) {
+      if (endsAt > now && this.#localLeases.size < MAX_KEYS) break;
+      this.#localLeases.delete(oldKey);
     }
-    const lease = { tokens: Math.max(1, Math.floor(most / this.#peers)), endsAt: now + SECOND_MS };
-    this.#own.delete(key);
-    this.#own.set(key, { tokens: 0, endsAt: lease.endsAt }); // the whole share is granted at once
+    const lease = { tokens: Math.max(1, Math.floor(limit / this.#peers)), endsAt: now + SECOND_MS };
+    this.#localLeases.delete(key);
+    this.#localLeases.set(key, { tokens: 0, endsAt: lease.endsAt }); // the whole share is granted at once
     return lease;
   }
 
-  #takeBack(key: string, { tokens, endsAt }: Lease): void {
-    if (this.#own.get(key)?.endsAt === endsAt) this.#own.set(key, { tokens, endsAt });
+  #returnLocal(key: string, { tokens, endsAt }: Lease): void {
+    if (this.#localLeases.get(key)?.endsAt === endsAt) this.#localLeases.set(key, { tokens, endsAt });
   }
 
-  async #inTime<T>(work: () => Promise<T>): Promise<T> {
-    if (monotonicMs() - this.#failedAt < REST_MS)
+  async #withTimeout<T>(work: () => Promise<T>): Promise<T> {
+    if (monotonicMs() - this.#failedAt < RETRY_AFTER_FAILURE_MS)
       throw new Error('the store of limits did not answer a moment ago');
     try {
-      const found = await within(work(), PATIENCE_MS);
+      const result = await within(work(), RESPONSE_TIMEOUT_MS);
       this.#failedAt = Number.NEGATIVE_INFINITY;
-      this.#tell(null);
-      return found;
+      this.#logChange(null);
+      return result;
     } catch (error) {
       this.#failedAt = monotonicMs();
-      this.#tell(error);
+      this.#logChange(error);
       throw error;
     }
   }
 
-  async #sayHere(): Promise<void> {
-    if (this.#saying) return;
-    this.#saying = true;
+  async #sendHeartbeat(): Promise<void> {
+    if (this.#isSendingHeartbeat) return;
+    this.#isSendingHeartbeat = true;
     try {
-      this.#peers = await within(this.#store.here(this.#id), BEAT_PATIENCE_MS);
-      if (!this.#heard) this.#tell(null);
-      this.#heard = true;
+      this.#peers = await within(this.#store.heartbeat(this.#id), HEARTBEAT_TIMEOUT_MS);
+      if (!this.#hasAnswered) this.#logChange(null);
+      this.#hasAnswered = true;
     } catch (error) {
-      this.#tell(error);
+      this.#logChange(error);
     } finally {
-      this.#saying = false;
+      this.#isSendingHeartbeat = false;
     }
   }
 
   /** Logs only when the store stops answering and when it answers again. */
-  #tell(error: unknown): void {
-    const failing = error !== null;
-    if (failing === this.#failing) return;
-    this.#failing = failing;
-    if (!failing) this.#log.warn('the store of limits answers again');
-    else if (!this.#heard)
+  #logChange(error: unknown): void {
+    const isFailing = error !== null;
+    if (isFailing === this.#isFailing) return;
+    this.#isFailing = isFailing;
+    if (!isFailing) this.#log.warn('the store of limits answers again');
+    else if (!this.#hasAnswered)
       this.#log.error(
         'the store of limits has not answered yet: every request is refused (E5038) until it does',
         {
@@ -223,30 +226,30 @@ export class SharedCounts {
 }
 
 /** A batch of leased quota. If `tokens` is 0, nothing is left until the window ends. */
-export interface Portion {
+export interface LeasedTokens {
   readonly tokens: number;
   readonly endsInMs: number;
 }
 
 /** A store of counts by hashed key. Methods reject if it does not answer in time. */
 export interface CountStore {
-  /** Leases part of what is left of `most` in the one-second window of `key`, which starts when `key` is first used. */
-  lease(key: string, most: number): Promise<Portion>;
+  /** Leases part of what is left of `limit` in the one-second window of `key`, which starts when `key` is first used. */
+  lease(key: string, limit: number): Promise<LeasedTokens>;
   /** Adds to counts and returns their new values, in the order of `charges`. */
   add(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
   /** Adds to sets as `EntitySets.add` does. */
   addEntities(additions: readonly SetAddition[]): Promise<SetResult>;
   /** Sends a heartbeat of process `id`. Returns the number of live processes. */
-  here(id: string): Promise<number>;
+  heartbeat(id: string): Promise<number>;
   close(): Promise<void>;
 }
 
-/** A lease takes 1/`PART` of the remaining quota, so that some is left for other processes. */
-export const PART = 8;
+/** A lease takes 1/`LEASE_DIVISOR` of the remaining quota, so that some is left for other processes. */
+export const LEASE_DIVISOR = 8;
 /** Window of leased limits in ms. */
 export const SECOND_MS = 1_000;
 /** Time in ms without a heartbeat after which a process is considered gone. */
-export const GONE_MS = 10_000;
+export const PEER_TIMEOUT_MS = 10_000;
 
 const STATEMENT_MS = 2_000;
 const CONNECTIONS = 2;
@@ -256,12 +259,12 @@ const SWEEP_EVERY = 15;
 /** Statement that leases a batch, and restarts a window that has ended by the database's clock. */
 const LEASE = sql`
 insert into osl_control.limit_count as c (key, ends_at, used, granted)
-values ($1, clock_timestamp() + $3 * interval '1 millisecond', ceil($2::numeric / ${sqlNumber(PART)}), ceil($2::numeric / ${sqlNumber(PART)}))
+values ($1, clock_timestamp() + $3 * interval '1 millisecond', ceil($2::numeric / ${sqlNumber(LEASE_DIVISOR)}), ceil($2::numeric / ${sqlNumber(LEASE_DIVISOR)}))
 on conflict (key) do update set
   granted = case when c.ends_at <= clock_timestamp() then excluded.granted
-                 else greatest(0, ceil(($2::numeric - c.used) / ${sqlNumber(PART)})) end,
+                 else greatest(0, ceil(($2::numeric - c.used) / ${sqlNumber(LEASE_DIVISOR)})) end,
   used = case when c.ends_at <= clock_timestamp() then excluded.used
-              else c.used + greatest(0, ceil(($2::numeric - c.used) / ${sqlNumber(PART)})) end,
+              else c.used + greatest(0, ceil(($2::numeric - c.used) / ${sqlNumber(LEASE_DIVISOR)})) end,
   ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
 returning granted, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
 
@@ -290,7 +293,7 @@ const ADD_ENTITIES = sql`
 select used, ms, refused from osl_control.add_entities($1::text[], $2::float8[], $3::bigint[], $4::bigint[], $5::text[])
 order by owner`;
 
-const HERE = sql`
+const HEARTBEAT = sql`
 insert into osl_control.limit_peer (id, seen_at) values ($1, clock_timestamp())
 on conflict (id) do update set seen_at = excluded.seen_at`;
 const PEERS = sql`select count(*)::int as peers from osl_control.limit_peer
@@ -305,32 +308,32 @@ delete from osl_control.entity_member where ctid = any (array
 const SWEEP_PEERS = sql`delete from osl_control.limit_peer where seen_at < clock_timestamp() - interval '1 hour'`;
 
 /** Keeps counts in tables of `osl_control`; the first heartbeat checks the schema. */
-export async function openPostgresCounts(place: ControlPlace): Promise<CountStore> {
-  const database = openControl(place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
+export async function openPostgresCounts(location: ControlPlace): Promise<CountStore> {
+  const database = openControl(location, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
   let hasSchema = false;
-  let told = 0;
+  let heartbeats = 0;
   return Object.freeze({
-    lease: (key: string, most: number) => lease(database, key, most),
+    lease: (key: string, limit: number) => lease(database, key, limit),
     add: (charges: readonly Charge[]) => add(database, charges),
     addEntities: (additions: readonly SetAddition[]) => addEntities(database, additions),
-    here: async (id: string) => {
+    heartbeat: async (id: string) => {
       if (!hasSchema) await requireSchema(database);
       hasSchema = true;
-      await database.query(HERE, [id]);
-      if (told++ % SWEEP_EVERY === 0) {
+      await database.query(HEARTBEAT, [id]);
+      if (heartbeats++ % SWEEP_EVERY === 0) {
         await database.query(SWEEP);
         await database.query(SWEEP_ENTITIES);
         await database.query(SWEEP_PEERS);
       }
-      const [row] = await database.query(PEERS, [GONE_MS]);
+      const [row] = await database.query(PEERS, [PEER_TIMEOUT_MS]);
       return Number(row?.['peers'] ?? 1);
     },
     close: () => database.close(),
   });
 }
 
-async function lease(database: ControlQueries, key: string, most: number): Promise<Portion> {
-  const [row] = await database.query(LEASE, [key, most, SECOND_MS]);
+async function lease(database: ControlQueries, key: string, limit: number): Promise<LeasedTokens> {
+  const [row] = await database.query(LEASE, [key, limit, SECOND_MS]);
   return { tokens: Number(row?.['granted'] ?? 0), endsInMs: Number(row?.['ms'] ?? 0) };
 }
 
@@ -341,9 +344,9 @@ async function add(database: ControlQueries, charges: readonly Charge[]): Promis
     charges.map(({ amount }) => amount),
   ];
   const rows = await database.query(ADD, columns);
-  const found = new Map(rows.map((row) => [String(row['key']), row]));
+  const rowByKey = new Map(rows.map((row) => [String(row['key']), row]));
   return charges.map(({ key, windowMs }) => {
-    const row = found.get(key);
+    const row = rowByKey.get(key);
     return { used: Number(row?.['used'] ?? 0), endsInMs: Number(row?.['ms'] ?? windowMs) };
   });
 }
@@ -352,7 +355,7 @@ async function addEntities(database: ControlQueries, additions: readonly SetAddi
   const rows = await database.query(ADD_ENTITIES, [
     additions.map(({ key }) => key),
     additions.map(({ windowMs }) => windowMs),
-    additions.map(({ maxSize: most }) => most),
+    additions.map(({ maxSize }) => maxSize),
     additions.flatMap(({ members }, i) => members.map(() => i + 1)),
     additions.flatMap(({ members }) => members),
   ]);

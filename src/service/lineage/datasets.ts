@@ -51,14 +51,14 @@ export function datasetsOf(
   namespace: string,
   databaseOf: (connector: string) => DatabaseName,
 ): readonly DatasetDescription[] {
-  const here = (object: string, field: string, as: Transformation): LineageInput => {
-    return { namespace, name: datasetName(object), field, transformations: [as] };
+  const ownInput = (object: string, field: string, transformation: Transformation): LineageInput => {
+    return { namespace, name: datasetName(object), field, transformations: [transformation] };
   };
   const { catalog, facets } = manifest;
   const all = [
     ...[...catalog.relations.values()]
       .filter((r) => r.kind !== 'facet')
-      .map((r) => entityDataset(r, facetsOf(r.name, facets), catalog, databaseOf, here)),
+      .map((r) => entityDataset(r, facetsOf(r.name, facets), catalog, databaseOf, ownInput)),
     ...[...facets.values()].map((f) => facetDataset(f, databaseOf(f.connector))),
     ...[...catalog.metrics.keys()].map((m) => metricDataset(m, manifest, namespace)),
   ];
@@ -79,19 +79,24 @@ function entityDataset(
   facets: readonly Facet[],
   { relations }: Catalog,
   databaseOf: (connector: string) => DatabaseName,
-  here: (object: string, field: string, as: Transformation) => LineageInput,
+  ownInput: (object: string, field: string, transformation: Transformation) => LineageInput,
 ): DatasetDescription {
   const derived = facets.flatMap((f) => f.derived.map((d) => ({ ...d, facet: f.name })));
   const { name, description, columns, computed = [] } = relation;
-  const stored = (
+  const storedInput = (
     { connector, schema, table }: Relation,
     physical: string,
-    as: Transformation,
-  ): LineageInput => upstream(databaseOf(connector), schema, table, physical, as);
-  const read = ({ relation: of, column }: ReadColumn, as: Transformation): readonly LineageInput[] => {
-    const owner = relations.get(of);
+    transformation: Transformation,
+  ): LineageInput => upstream(databaseOf(connector), schema, table, physical, transformation);
+  const readInputs = (
+    { relation: relationName, column }: ReadColumn,
+    transformation: Transformation,
+  ): readonly LineageInput[] => {
+    const owner = relations.get(relationName);
     const physical = owner === undefined ? undefined : columnOf(owner, column)?.physical;
-    return owner === undefined || physical === undefined ? [] : [stored(owner, physical, as)];
+    return owner === undefined || physical === undefined
+      ? []
+      : [storedInput(owner, physical, transformation)];
   };
   return {
     name: `osl.entities.${name}`,
@@ -113,10 +118,13 @@ function entityDataset(
     columns: [
       ...columns.map((c) => ({
         name: c.name,
-        inputs: [stored(relation, c.physical, IDENTITY)],
+        inputs: [storedInput(relation, c.physical, IDENTITY)],
       })),
-      ...computed.map((c) => ({ name: c.name, inputs: c.reads.flatMap((r) => read(r, COMPUTED)) })),
-      ...derived.map((d) => ({ name: d.name, inputs: [here(`osl.facets.${d.facet}`, 'text', COMPUTED)] })),
+      ...computed.map((c) => ({ name: c.name, inputs: c.reads.flatMap((r) => readInputs(r, COMPUTED)) })),
+      ...derived.map((d) => ({
+        name: d.name,
+        inputs: [ownInput(`osl.facets.${d.facet}`, 'text', COMPUTED)],
+      })),
     ],
   };
 }
@@ -125,8 +133,8 @@ function facetDataset(facet: Facet, database: DatabaseName): DatasetDescription 
   const { name, description, schema, table, text, entityKey, metadata, versions } = facet;
   const redacts = [...versions.values()].some((v) => v.redact.length + v.detectors.length > 0);
   const columns = [entityKey, ...metadata.filter((m) => m.name !== entityKey.name)];
-  const from = (physical: string, as: Transformation): LineageInput =>
-    upstream(database, schema, table, physical, as);
+  const storedInput = (physical: string, transformation: Transformation): LineageInput =>
+    upstream(database, schema, table, physical, transformation);
   return {
     name: `osl.facets.${name}`,
     description,
@@ -141,12 +149,12 @@ function facetDataset(facet: Facet, database: DatabaseName): DatasetDescription 
       })),
     ],
     columns: [
-      { name: 'text', inputs: [from(text.physical, redacts ? REDACTED : COMPUTED)] },
+      { name: 'text', inputs: [storedInput(text.physical, redacts ? REDACTED : COMPUTED)] },
       {
         name: 'cite',
-        inputs: [...new Set([facet.documentId.physical, text.physical])].map((c) => from(c, COMPUTED)),
+        inputs: [...new Set([facet.documentId.physical, text.physical])].map((c) => storedInput(c, COMPUTED)),
       },
-      ...columns.map((c) => ({ name: c.name, inputs: [from(c.physical, IDENTITY)] })),
+      ...columns.map((c) => ({ name: c.name, inputs: [storedInput(c.physical, IDENTITY)] })),
     ],
   };
 }
@@ -156,10 +164,10 @@ function upstream(
   schema: string,
   table: string,
   field: string,
-  as: Transformation,
+  transformation: Transformation,
 ): LineageInput {
   const name = [...(database === null ? [] : [database]), schema, table].join('.');
-  return { namespace, name, field, transformations: [as] };
+  return { namespace, name, field, transformations: [transformation] };
 }
 
 /** Describes a metric as a dataset. Its inputs are those of the metric's plan under full access. */
@@ -195,14 +203,14 @@ function planInputs(planOf: () => GovernedPlan): readonly Influence[] {
   try {
     const { outputs, rows } = columnLineage(planOf());
     const inputs = outputs[0]?.inputs ?? [];
-    return [...inputs, ...rows.filter((r) => !inputs.some((i) => same(i, r)))];
+    return [...inputs, ...rows.filter((r) => !inputs.some((i) => isSameInput(i, r)))];
   } catch (error) {
     if (error instanceof QueryError) return [];
     throw error;
   }
 }
 
-function same(a: Influence, b: Influence): boolean {
+function isSameInput(a: Influence, b: Influence): boolean {
   return a.object === b.object && a.column === b.column;
 }
 

@@ -26,7 +26,7 @@ export interface PlanDescription {
   readonly objects: readonly string[];
   /** `<entity>.<column>` for each masked column in use; only the first 200 if `columns` is null. */
   readonly masked: readonly string[];
-  /** The columns of the result; null if the description would exceed `LONGEST` with them. */
+  /** The columns of the result; null if the description would exceed `MAX_DESCRIPTION_BYTES` with them. */
   readonly columns: {
     readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
     readonly rows: readonly Influence[];
@@ -34,18 +34,23 @@ export interface PlanDescription {
 }
 
 /** Maximum size of a description as JSON in bytes, which leaves room for the rest of an audit record. */
-const LONGEST = 48 * 1024;
+const MAX_DESCRIPTION_BYTES = 48 * 1024;
 
 /**
  * Returns a fingerprint of a plan without its values, 22 characters of base64url: equal for queries that differ only in
  * literals.
  */
 function planFingerprint(plan: GovernedPlan): string {
-  const parts = [plan.form, emit(plan).sql, ...plan.runtime.map(shapeOf), JSON.stringify(namesOf(plan))];
+  const parts = [
+    plan.form,
+    emit(plan).sql,
+    ...plan.runtime.map(runtimeShape),
+    JSON.stringify(outputNames(plan)),
+  ];
   return createHash('sha256').update(parts.join('\u0000')).digest().subarray(0, 16).toString('base64url');
 }
 
-function shapeOf(runtime: GovernedRuntime): string {
+function runtimeShape(runtime: GovernedRuntime): string {
   switch (runtime.kind) {
     case 'retrieval': {
       const { facet, operators, columns } = runtime.relation;
@@ -79,14 +84,14 @@ function sqlOf(plan: GovernedPlan | null | undefined): string {
 
 function describePlan(plan: GovernedPlan): PlanDescription {
   const { outputs, rows } = columnLineage(plan);
-  const names = namesOf(plan);
+  const names = outputNames(plan);
   const base = { form: plan.form, objects: plan.objects, masked: plan.maskedColumns };
   const columns = {
     outputs: outputs.map(({ inputs }, i) => ({ name: names[i] ?? `c${i + 1}`, inputs })),
     rows,
   };
-  const whole: PlanDescription = { ...base, columns };
-  if (Buffer.byteLength(JSON.stringify(whole)) <= LONGEST) return whole;
+  const complete: PlanDescription = { ...base, columns };
+  if (Buffer.byteLength(JSON.stringify(complete)) <= MAX_DESCRIPTION_BYTES) return complete;
   return { ...base, objects: base.objects.slice(0, 200), masked: base.masked.slice(0, 200), columns: null };
 }
 
@@ -94,24 +99,24 @@ function describePlan(plan: GovernedPlan): PlanDescription {
  * Returns the output names for receivers. Aliases are chosen by the caller and may be sensitive, so a name is kept only
  * if it is declared, and otherwise replaced by a name such as `c3`.
  */
-function namesOf(plan: GovernedPlan): readonly string[] {
-  const taken = new Set<string>();
+function outputNames(plan: GovernedPlan): readonly string[] {
+  const usedNames = new Set<string>();
   return plan.outputs.map(({ name, source }, i) => {
-    const declared =
+    const isDeclared =
       source?.endsWith(`.${name}`) === true || plan.objects.includes(fullName('metrics', name));
-    const shown = declared && !taken.has(name) && !PLACE.test(name) ? name : `c${i + 1}`;
-    taken.add(shown);
-    return shown;
+    const outputName = isDeclared && !usedNames.has(name) && !PLACEHOLDER.test(name) ? name : `c${i + 1}`;
+    usedNames.add(outputName);
+    return outputName;
   });
 }
 
-const PLACE = /^c\d+$/;
+const PLACEHOLDER = /^c\d+$/;
 
 /** The action of audit events that describe a plan. */
 export const PLAN_EVENT = 'lineage.plan';
 
 /** Number of descriptions remembered per segment. Beyond it, some descriptions are written more than once. */
-const MOST_KNOWN = 2_000;
+const MAX_REMEMBERED = 2_000;
 
 /**
  * Writes plan descriptions to the audit log. Each is written once per segment, with the first decision that needs it,
@@ -122,7 +127,7 @@ export class PlanRecorder {
   readonly #tenant: string;
   readonly #log: ServiceLog;
   readonly #fingerprints = new WeakMap<object, string>();
-  readonly #known = new Set<string>();
+  readonly #described = new Set<string>();
   #segment = 0;
 
   constructor(audit: AuditLog, tenant: string, log: ServiceLog) {
@@ -137,7 +142,7 @@ export class PlanRecorder {
    */
   note(plan: GovernedPlan, requestId: string): string | null {
     try {
-      return this.#noted(plan, requestId);
+      return this.#fingerprintAndDescribe(plan, requestId);
     } catch (error) {
       this.#log.error('lineage of a plan cannot be told', {
         request_id: requestId,
@@ -147,20 +152,20 @@ export class PlanRecorder {
     }
   }
 
-  #noted(plan: GovernedPlan, requestId: string): string {
+  #fingerprintAndDescribe(plan: GovernedPlan, requestId: string): string {
     // Plans that differ only in literals share one `query` object, unless they have runtime relations.
-    const same = plan.runtime.length === 0 ? plan.query : plan;
-    let fingerprint = this.#fingerprints.get(same);
+    const cacheKey = plan.runtime.length === 0 ? plan.query : plan;
+    let fingerprint = this.#fingerprints.get(cacheKey);
     if (fingerprint === undefined) {
       fingerprint = planFingerprint(plan);
-      this.#fingerprints.set(same, fingerprint);
+      this.#fingerprints.set(cacheKey, fingerprint);
     }
     const { segment } = this.#audit.stats();
-    if (segment !== this.#segment || this.#known.size >= MOST_KNOWN) this.#known.clear();
+    if (segment !== this.#segment || this.#described.size >= MAX_REMEMBERED) this.#described.clear();
     this.#segment = segment;
     const key = `${fingerprint} ${plan.catalogVersion} ${plan.policyVersion}`;
-    if (!this.#known.has(key)) {
-      this.#known.add(key);
+    if (!this.#described.has(key)) {
+      this.#described.add(key);
       this.#describe(plan, fingerprint, requestId);
     }
     return fingerprint;
@@ -178,7 +183,7 @@ export class PlanRecorder {
       detail: JSON.stringify(describePlan(plan)),
     } as const;
     this.#audit.append(entry, (failure) => {
-      if (failure !== null) this.#known.clear();
+      if (failure !== null) this.#described.clear();
     });
   }
 }

@@ -4,7 +4,7 @@ import type { LineageEndpoint } from './config/load.js';
 import { type DatasetDescription, datasetFingerprint } from './datasets.js';
 import type { LineageClock } from './delivery/delivery.js';
 import { EndpointDelivery } from './delivery/delivery.js';
-import { datasetEvent, droppedEvent, runEvent, type Voice } from './openlineage.js';
+import { datasetEvent, droppedEvent, type ProducerIdentity, runEvent } from './openlineage.js';
 import { handleReplayRequests, type NewEvent, Outbox } from './outbox/outbox.js';
 import { type AuditLogPosition, journalIn, type OutboxEntry } from './outbox/state.js';
 import { Windows } from './window.js';
@@ -15,7 +15,7 @@ export interface EmitterSettings {
   readonly dir: string;
   /** The end of the audit log at startup, where a new outbox starts reading. */
   readonly start: AuditLogPosition;
-  readonly voice: Voice;
+  readonly identity: ProducerIdentity;
   readonly agent: string;
   readonly windowMs: number;
   readonly outboxBytes: number;
@@ -41,7 +41,7 @@ export interface EmitterStats {
 }
 
 /** Pause in ms after writing the outbox failed. */
-const DISK_PAUSE = 5_000;
+const DISK_PAUSE_MS = 5_000;
 
 /** Number of segments before the cursor to read for plan descriptions; `PlanRecorder` repeats them in each segment. */
 const SEGMENTS_BACK = 2;
@@ -59,9 +59,9 @@ export class Emitter {
   readonly #stop = new AbortController();
   readonly #windows = new Windows();
   #cursor: AuditLogPosition;
-  readonly #closing = new Serial();
+  readonly #closeQueue = new Serial();
   /** Runs announcements one after another. */
-  readonly #announcing = new Serial();
+  readonly #announceQueue = new Serial();
   /** Time of the last cursor write, in ms since the epoch. */
   #writtenAt = 0;
   #running: Promise<unknown> | null = null;
@@ -71,19 +71,19 @@ export class Emitter {
     clock: LineageClock,
     warn: Warn,
     outbox: Outbox,
-    chance: () => number,
+    random: () => number,
   ) {
     this.#settings = settings;
     this.#clock = clock;
     this.#warn = warn;
     this.#outbox = outbox;
-    this.#cursor = placeIn(outbox.state.cursor, settings.start, warn);
+    this.#cursor = startPosition(outbox.state.cursor, settings.start, warn);
     const { signal } = this.#stop;
     const { agent } = settings;
     this.#deliveries = new Map(
       settings.endpoints.map((endpoint) => [
         endpoint.name,
-        new EndpointDelivery({ endpoint, outbox, clock, agent, signal, chance, warn }),
+        new EndpointDelivery({ endpoint, outbox, clock, agent, signal, random, warn }),
       ]),
     );
   }
@@ -92,18 +92,24 @@ export class Emitter {
     settings: EmitterSettings,
     clock: LineageClock,
     warn: Warn,
-    chance: () => number = Math.random,
+    random: () => number = Math.random,
   ): Promise<Emitter> {
     const { dir, endpoints, outboxBytes, start } = settings;
     const now = (): number => clock.now();
     const file = journalIn(dir);
     const outbox = await Outbox.open({ file, endpoints, maxBytes: outboxBytes, now, warn }, start);
-    return new Emitter(settings, clock, warn, outbox, chance);
+    return new Emitter(settings, clock, warn, outbox, random);
   }
 
   start(): void {
-    const tasks = [this.#tail(), this.#watch(), ...[...this.#deliveries.values()].map((d) => d.run())];
-    this.#running = Promise.all(tasks.map((task) => task.catch((error: unknown) => this.#broken(error))));
+    const tasks = [
+      this.#followLog(),
+      this.#closeWindowsAndReplay(),
+      ...[...this.#deliveries.values()].map((d) => d.run()),
+    ];
+    this.#running = Promise.all(
+      tasks.map((task) => task.catch((error: unknown) => this.#throwUnlessStopped(error))),
+    );
   }
 
   /**
@@ -111,24 +117,24 @@ export class Emitter {
    * resolves. Has no effect if `version` was the last one announced.
    */
   announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
-    return this.#announcing.run(() => this.#announce(version, datasets));
+    return this.#announceQueue.run(() => this.#announce(version, datasets));
   }
 
   async #announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
-    const before = this.#outbox.state.announced;
-    if (before?.version === version) return;
-    const { voice } = this.#settings;
+    const lastAnnounced = this.#outbox.state.announced;
+    if (lastAnnounced?.version === version) return;
+    const { identity } = this.#settings;
     const time = new Date(this.#clock.now()).toISOString();
     const fingerprints = new Map(datasets.map((d) => [d.name, datasetFingerprint(d)]));
-    const known = new Map(Object.entries(before?.datasets ?? {}));
-    const changed = datasets.filter((d) => known.get(d.name) !== fingerprints.get(d.name));
-    const gone = [...known.keys()].filter((name) => !fingerprints.has(name));
+    const lastFingerprints = new Map(Object.entries(lastAnnounced?.datasets ?? {}));
+    const changed = datasets.filter((d) => lastFingerprints.get(d.name) !== fingerprints.get(d.name));
+    const removed = [...lastFingerprints.keys()].filter((name) => !fingerprints.has(name));
     const events = [
-      ...changed.map((d) => datasetEvent(d, version, time, voice)),
-      ...gone.map((name) => droppedEvent(name, version, time, voice)),
+      ...changed.map((d) => datasetEvent(d, version, time, identity)),
+      ...removed.map((name) => droppedEvent(name, version, time, identity)),
     ].map(({ id, event }): NewEvent => ({ id, kind: 'dataset', body: JSON.stringify(event) }));
     await this.#outbox.add(events, [{ t: 'announced', version, datasets: Object.fromEntries(fingerprints) }]);
-    this.#poke();
+    this.#wakeDeliveries();
   }
 
   get seen(): number {
@@ -146,7 +152,7 @@ export class Emitter {
           dead: dead.size,
           ...counts,
           dropped: state.dropped.get(name) ?? 0,
-          disabled: state.off.has(name),
+          disabled: state.disabled.has(name),
         },
       ];
     });
@@ -161,14 +167,14 @@ export class Emitter {
     await this.#outbox.close();
   }
 
-  async #tail(): Promise<void> {
+  async #followLog(): Promise<void> {
     const { auditDir, pollMs, windowMs } = this.#settings;
     const { signal } = this.#stop;
-    const { writer, seq: from, segment } = this.#cursor;
-    const reading = { segment: Math.max(1, segment - SEGMENTS_BACK), follow: true, signal, pollMs };
-    for await (const stored of readFrames(auditDir, reading)) {
-      this.#windows.add(stored, stored.seq >= from);
-      if (stored.seq >= from) this.#cursor = { writer, seq: stored.seq + 1, segment: stored.segment };
+    const { writer, seq: countFrom, segment } = this.#cursor;
+    const options = { segment: Math.max(1, segment - SEGMENTS_BACK), follow: true, signal, pollMs };
+    for await (const frame of readFrames(auditDir, options)) {
+      this.#windows.add(frame, frame.seq >= countFrom);
+      if (frame.seq >= countFrom) this.#cursor = { writer, seq: frame.seq + 1, segment: frame.segment };
       // Backpressure: while the outbox cannot be written, this waits, and no more records are read.
       if (this.#windows.full || this.#windows.spanMs >= windowMs) await this.#closeWindow();
       if (signal.aborted) break;
@@ -176,7 +182,7 @@ export class Emitter {
   }
 
   /** Closes windows when their time is up, and handles requests. */
-  async #watch(): Promise<void> {
+  async #closeWindowsAndReplay(): Promise<void> {
     const { dir, pollMs, windowMs } = this.#settings;
     const { signal } = this.#stop;
     while (!signal.aborted) {
@@ -187,7 +193,7 @@ export class Emitter {
       await handleReplayRequests(dir, async ({ id, endpoint }) => {
         const pick = (m: { readonly id: string }, to: string): boolean =>
           (id === null || m.id === id) && (endpoint === null || to === endpoint);
-        if ((await this.#outbox.replay(pick)) > 0) this.#poke();
+        if ((await this.#outbox.replay(pick)) > 0) this.#wakeDeliveries();
       });
     }
   }
@@ -195,40 +201,40 @@ export class Emitter {
   #closeWindow(): Promise<void> {
     const runs = this.#windows.close();
     const cursor = this.#cursor;
-    return this.#closing.run(() => this.#put(runs, cursor));
+    return this.#closeQueue.run(() => this.#writeRuns(runs, cursor));
   }
 
   /**
    * Writes the events of `runs` and the cursor to the outbox. Retries until that succeeds; at shutdown it gives up,
    * since the audit log still contains the runs.
    */
-  async #put(runs: ReturnType<Windows['close']>, cursor: AuditLogPosition): Promise<void> {
-    const { voice } = this.#settings;
-    const before = this.#outbox.state.cursor;
+  async #writeRuns(runs: ReturnType<Windows['close']>, cursor: AuditLogPosition): Promise<void> {
+    const { identity } = this.#settings;
+    const lastCursor = this.#outbox.state.cursor;
     this.#writtenAt = this.#clock.now();
-    if (runs.length === 0 && before?.seq === cursor.seq && before.writer === cursor.writer) return;
+    if (runs.length === 0 && lastCursor?.seq === cursor.seq && lastCursor.writer === cursor.writer) return;
     const events = runs
-      .map((r) => runEvent(r, cursor.writer, voice))
+      .map((r) => runEvent(r, cursor.writer, identity))
       .map(({ id, event }): NewEvent => ({ id, kind: 'run', body: JSON.stringify(event) }));
-    const also: readonly OutboxEntry[] = [{ t: 'cursor', ...cursor }];
+    const extraEntries: readonly OutboxEntry[] = [{ t: 'cursor', ...cursor }];
     for (;;) {
       try {
-        await this.#outbox.add(events, also);
-        this.#poke();
+        await this.#outbox.add(events, extraEntries);
+        this.#wakeDeliveries();
         return;
       } catch (error) {
         this.#warn('the lineage outbox cannot be written', { error: String(error) });
         if (this.#stop.signal.aborted) return;
-        await this.#clock.sleep(DISK_PAUSE, this.#stop.signal);
+        await this.#clock.sleep(DISK_PAUSE_MS, this.#stop.signal);
       }
     }
   }
 
-  #poke(): void {
-    for (const delivery of this.#deliveries.values()) delivery.poke();
+  #wakeDeliveries(): void {
+    for (const delivery of this.#deliveries.values()) delivery.wake();
   }
 
-  #broken(error: unknown): void {
+  #throwUnlessStopped(error: unknown): void {
     if (this.#stop.signal.aborted) return;
     throw error;
   }
@@ -238,7 +244,7 @@ export class Emitter {
  * Returns the position to continue from, normally the cursor. Another audit log is read from its beginning. If the log
  * ends before the cursor, reading continues at its end: its last records, not yet acknowledged, were lost in a crash.
  */
-function placeIn(cursor: AuditLogPosition | null, end: AuditLogPosition, warn: Warn): AuditLogPosition {
+function startPosition(cursor: AuditLogPosition | null, end: AuditLogPosition, warn: Warn): AuditLogPosition {
   if (cursor === null) return end;
   if (cursor.writer !== end.writer) {
     warn('the audit log is another one than before: lineage is read from its beginning', {

@@ -19,7 +19,7 @@ export interface Lineage {
   note(plan: GovernedPlan, requestId: string): string | null;
   /** Announces the datasets of the served manifest. Resolves when their events are on disk or a failure is logged. */
   announce(manifest: Manifest): Promise<void>;
-  follow(served: () => Manifest): void;
+  follow(servedManifest: () => Manifest): void;
   /** Returns the latest figures, which may be a second out of date; null before the thread's first report. */
   stats(): (EmitterStats & { readonly restarts: number }) | null;
   /** Stops the thread, by force after `ms` ms; undelivered events stay in the outbox. */
@@ -36,7 +36,7 @@ export interface LineageOptions {
   /** The audit log to which plan descriptions are written; null for an ended chain, which gets no new records. */
   readonly audit: AuditLog | null;
   /** True for the one process of a data directory that announces datasets. */
-  readonly announces: boolean;
+  readonly announcesDatasets: boolean;
   readonly log: ServiceLog;
   /** The URL of a connector's database; null if the database is embedded or its URL is not known. */
   readonly urlOf: (connector: string) => string | null;
@@ -49,7 +49,7 @@ const START_MS = 20_000;
 const ANNOUNCE_MS = 10_000;
 /** First pause in ms before a restart; it doubles each time. */
 const RESTART_MS = 1_000;
-const LONGEST_RESTART_MS = 60_000;
+const MAX_RESTART_MS = 60_000;
 const FOLLOW_MS = 1_000;
 
 /** Starts the emitter thread. @throws StartProblem if its outbox cannot be opened */
@@ -72,16 +72,16 @@ class LineageThread implements Lineage {
   readonly #options: LineageOptions;
   readonly #settings: EmitterSettings;
   readonly #recorder: PlanRecorder | null;
-  readonly #waiting = new Map<number, (fault: string | null) => void>();
+  readonly #pendingAnnouncements = new Map<number, (fault: string | null) => void>();
   #worker: Worker | null = null;
   #stats: EmitterStats | null = null;
   #restarts = 0;
-  #ticket = 0;
-  #latest: Extract<ToThread, { kind: 'announce' }> | null = null;
-  #closing = false;
-  #again: NodeJS.Timeout | null = null;
-  #following: NodeJS.Timeout | null = null;
-  #told: string | null = null;
+  #lastTicket = 0;
+  #unconfirmed: Extract<ToThread, { kind: 'announce' }> | null = null;
+  #isClosing = false;
+  #restartTimer: NodeJS.Timeout | null = null;
+  #followTimer: NodeJS.Timeout | null = null;
+  #announcedVersion: string | null = null;
 
   constructor(options: LineageOptions) {
     const { audit, tenant, log, config, auditDir, dir, end, version } = options;
@@ -91,7 +91,7 @@ class LineageThread implements Lineage {
       auditDir,
       dir,
       start: end,
-      voice: { producer: producerOf(version), namespace: namespaceOf(config, tenant) },
+      identity: { producer: producerOf(version), namespace: namespaceOf(config, tenant) },
       agent: `osl-gateway/${version}`,
       windowMs: config.windowMs,
       outboxBytes: config.outboxBytes,
@@ -106,16 +106,16 @@ class LineageThread implements Lineage {
     this.#worker = worker;
     return new Promise((resolve, reject) => {
       const fail = (reason: string): void => {
-        clearTimeout(late);
+        clearTimeout(timeout);
         reject(new StartProblem(`lineage cannot be emitted: ${reason}`));
       };
-      const late = setTimeout(fail, START_MS, 'its thread does not answer');
+      const timeout = setTimeout(fail, START_MS, 'its thread does not answer');
       worker.on('message', (message: FromThread) => {
         if (message.kind === 'ready') {
-          clearTimeout(late);
+          clearTimeout(timeout);
           resolve();
         } else if (message.kind === 'failed') fail(message.reason);
-        else this.#heard(message);
+        else this.#handleMessage(message);
       });
       worker.on('error', (error) => {
         this.#options.log.error('the lineage thread failed', { error: String(error) });
@@ -123,7 +123,7 @@ class LineageThread implements Lineage {
       });
       worker.once('exit', () => {
         fail('its thread ended');
-        this.#ended();
+        this.#restart();
       });
     });
   }
@@ -133,14 +133,19 @@ class LineageThread implements Lineage {
   }
 
   async announce(manifest: Manifest): Promise<void> {
-    if (!this.#options.announces) return;
+    if (!this.#options.announcesDatasets) return;
     const { log, tenant, config } = this.#options;
-    this.#told = manifest.version;
+    this.#announcedVersion = manifest.version;
     try {
       const datasets = datasetsOf(manifest, namespaceOf(config, tenant), (c) => this.#databaseOf(c));
-      this.#latest = { kind: 'announce', ticket: ++this.#ticket, version: manifest.version, datasets };
-      const fault = await this.#posted(this.#latest);
-      if (fault === null) this.#latest = null;
+      this.#unconfirmed = {
+        kind: 'announce',
+        ticket: ++this.#lastTicket,
+        version: manifest.version,
+        datasets,
+      };
+      const fault = await this.#postAnnouncement(this.#unconfirmed);
+      if (fault === null) this.#unconfirmed = null;
       else log.error('a manifest could not be announced', { version: manifest.version, fault });
     } catch (error) {
       const fault = stackOf(error);
@@ -148,11 +153,11 @@ class LineageThread implements Lineage {
     }
   }
 
-  follow(served: () => Manifest): void {
-    if (!this.#options.announces) return;
-    this.#following ??= setInterval(() => {
-      const manifest = served();
-      if (manifest.version !== this.#told) void this.announce(manifest);
+  follow(servedManifest: () => Manifest): void {
+    if (!this.#options.announcesDatasets) return;
+    this.#followTimer ??= setInterval(() => {
+      const manifest = servedManifest();
+      if (manifest.version !== this.#announcedVersion) void this.announce(manifest);
     }, FOLLOW_MS).unref();
   }
 
@@ -161,35 +166,35 @@ class LineageThread implements Lineage {
   }
 
   async close(ms: number): Promise<void> {
-    this.#closing = true;
-    if (this.#again !== null) clearTimeout(this.#again);
-    if (this.#following !== null) clearInterval(this.#following);
+    this.#isClosing = true;
+    if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
+    if (this.#followTimer !== null) clearInterval(this.#followTimer);
     const worker = this.#worker;
     if (worker === null) return;
     const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-    const late = setTimeout(() => void worker.terminate(), ms);
+    const timeout = setTimeout(() => void worker.terminate(), ms);
     worker.postMessage({ kind: 'stop' } satisfies ToThread);
     await exited;
-    clearTimeout(late);
+    clearTimeout(timeout);
   }
 
-  #posted(message: Extract<ToThread, { kind: 'announce' }>): Promise<string | null> {
+  #postAnnouncement(message: Extract<ToThread, { kind: 'announce' }>): Promise<string | null> {
     return new Promise((resolve) => {
-      const late = setTimeout(() => done('the thread does not answer; it is told again'), ANNOUNCE_MS);
-      const done = (fault: string | null): void => {
-        clearTimeout(late);
-        this.#waiting.delete(message.ticket);
+      const timeout = setTimeout(() => settle('the thread does not answer; it is told again'), ANNOUNCE_MS);
+      const settle = (fault: string | null): void => {
+        clearTimeout(timeout);
+        this.#pendingAnnouncements.delete(message.ticket);
         resolve(fault);
       };
-      this.#waiting.set(message.ticket, done);
+      this.#pendingAnnouncements.set(message.ticket, settle);
       this.#worker?.postMessage(message);
     });
   }
 
-  #heard(message: Exclude<FromThread, { kind: 'ready' | 'failed' }>): void {
+  #handleMessage(message: Exclude<FromThread, { kind: 'ready' | 'failed' }>): void {
     switch (message.kind) {
       case 'announced':
-        this.#waiting.get(message.ticket)?.(message.fault);
+        this.#pendingAnnouncements.get(message.ticket)?.(message.fault);
         break;
       case 'warning':
         this.#options.log.warn(message.message, message.fields);
@@ -203,21 +208,21 @@ class LineageThread implements Lineage {
   }
 
   /** Restarts a thread that has ended unexpectedly; it continues from the outbox. */
-  #ended(): void {
+  #restart(): void {
     this.#worker = null;
-    if (this.#closing) return;
-    const pause = Math.min(RESTART_MS * 2 ** this.#restarts, LONGEST_RESTART_MS);
+    if (this.#isClosing) return;
+    const pause = Math.min(RESTART_MS * 2 ** this.#restarts, MAX_RESTART_MS);
     this.#restarts += 1;
     this.#options.log.error('the lineage thread ended and is started again', { restarts: this.#restarts });
-    this.#again = setTimeout(() => {
-      this.#again = null;
+    this.#restartTimer = setTimeout(() => {
+      this.#restartTimer = null;
       this.start().then(
         () => {
-          if (this.#latest !== null) this.#worker?.postMessage(this.#latest);
+          if (this.#unconfirmed !== null) this.#worker?.postMessage(this.#unconfirmed);
         },
         (error: unknown) => {
           this.#options.log.error('the lineage thread does not start', { error: String(error) });
-          if (this.#worker === null && this.#again === null) this.#ended(); // the thread was never created
+          if (this.#worker === null && this.#restartTimer === null) this.#restart(); // the thread was never created
         },
       );
     }, pause).unref();
@@ -225,8 +230,8 @@ class LineageThread implements Lineage {
 
   #databaseOf(connector: string): DatabaseName {
     const { config, urlOf, tenant } = this.#options;
-    const named = config.connectors.get(connector);
-    if (named !== undefined) return named;
+    const configured = config.connectors.get(connector);
+    if (configured !== undefined) return configured;
     const url = urlOf(connector);
     if (url !== null && URL.canParse(url)) {
       const { hostname, port, pathname } = new URL(url);

@@ -8,7 +8,7 @@ import type { AuditLeaf, StatementRuns } from './window.js';
 const EVENT = 'https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs';
 const FACET = 'https://openlineage.io/spec/facets';
 
-export interface Voice {
+export interface ProducerIdentity {
   /** A URI for this software version. */
   readonly producer: string;
   readonly namespace: string;
@@ -18,16 +18,16 @@ export function producerOf(version: string): string {
   return `urn:osl-gateway:${version}`;
 }
 
-function facet(voice: Voice, schema: string, fields: object): object {
-  return { _producer: voice.producer, _schemaURL: schema, ...fields };
+function facet(identity: ProducerIdentity, schema: string, fields: object): object {
+  return { _producer: identity.producer, _schemaURL: schema, ...fields };
 }
 
-function standard(voice: Voice, name: string, version: string, fields: object): object {
-  return facet(voice, `${FACET}/${version}/${name}.json#/$defs/${name}`, fields);
+function standardFacet(identity: ProducerIdentity, name: string, version: string, fields: object): object {
+  return facet(identity, `${FACET}/${version}/${name}.json#/$defs/${name}`, fields);
 }
 
-function own(voice: Voice, name: string, fields: object): object {
-  return facet(voice, `urn:osl-gateway:facet:${name}:1`, fields);
+function ownFacet(identity: ProducerIdentity, name: string, fields: object): object {
+  return facet(identity, `urn:osl-gateway:facet:${name}:1`, fields);
 }
 
 /** Derives a UUID (version 8 of RFC 9562) from `parts`; the same parts give the same UUID. */
@@ -43,7 +43,7 @@ function uuidOf(...parts: readonly (string | number)[]): string {
 export function runEvent(
   runs: StatementRuns,
   writer: string,
-  voice: Voice,
+  identity: ProducerIdentity,
 ): { readonly id: string; readonly event: object } {
   const { description, plan, manifest, policy, first, last } = runs;
   const runId = uuidOf(writer, plan, manifest ?? '', policy ?? '', first.seq);
@@ -54,48 +54,48 @@ export function runEvent(
   const event = {
     eventType: runs.end,
     eventTime: runs.lastTime,
-    producer: voice.producer,
+    producer: identity.producer,
     schemaURL: `${EVENT}/RunEvent`,
     run: {
       runId,
       facets: {
-        nominalTime: standard(voice, 'NominalTimeRunFacet', '1-0-1', {
+        nominalTime: standardFacet(identity, 'NominalTimeRunFacet', '1-0-1', {
           nominalStartTime: runs.firstTime,
           nominalEndTime: runs.lastTime,
         }),
-        osl_reads: own(voice, 'reads', {
+        osl_reads: ownFacet(identity, 'reads', {
           count: runs.count,
           rows: runs.rows,
           outcomes: runs.outcomes,
           surfaces: runs.surfaces,
         }),
-        osl_governance: own(voice, 'governance', {
+        osl_governance: ownFacet(identity, 'governance', {
           manifestVersion: manifest,
           policyVersion: policy,
           maskedColumns: description?.masked ?? null,
         }),
-        osl_audit: own(voice, 'audit', { writer, first: leafOf(first), last: leafOf(last) }),
+        osl_audit: ownFacet(identity, 'audit', { writer, first: leafFields(first), last: leafFields(last) }),
       },
     },
     job: {
-      namespace: voice.namespace,
+      namespace: identity.namespace,
       name: `read.${plan}`,
       facets: {
-        jobType: standard(voice, 'JobTypeJobFacet', '2-0-3', {
+        jobType: standardFacet(identity, 'JobTypeJobFacet', '2-0-3', {
           processingType: 'BATCH',
           integration: 'OSL',
           jobType: 'QUERY',
         }),
-        osl_form: own(voice, 'form', { form: description?.form ?? runs.form }),
+        osl_form: ownFacet(identity, 'form', { form: description?.form ?? runs.form }),
       },
     },
-    inputs: [...datasets].sort().map((name) => ({ namespace: voice.namespace, name: datasetName(name) })),
-    outputs: description?.columns == null ? [] : [answer(plan, description.columns, voice)],
+    inputs: [...datasets].sort().map((name) => ({ namespace: identity.namespace, name: datasetName(name) })),
+    outputs: description?.columns == null ? [] : [answerDataset(plan, description.columns, identity)],
   };
   return { id: `run_${runId}`, event };
 }
 
-function leafOf({ segment, seq, leaf }: AuditLeaf): object {
+function leafFields({ segment, seq, leaf }: AuditLeaf): object {
   return { segment, seq, leafHash: leaf };
 }
 
@@ -106,32 +106,32 @@ function inputObjects({ outputs, rows }: LineageColumns): readonly string[] {
 }
 
 /** Describes a statement's result as a transient dataset with column lineage. */
-function answer(plan: string, { outputs, rows }: LineageColumns, voice: Voice): object {
+function answerDataset(plan: string, { outputs, rows }: LineageColumns, identity: ProducerIdentity): object {
   return {
-    namespace: voice.namespace,
+    namespace: identity.namespace,
     name: `answer.${plan}`,
-    facets: { columnLineage: columnLineageFacet(outputs, rows, voice) },
+    facets: { columnLineage: columnLineageFacet(outputs, rows, identity) },
   };
 }
 
 export function columnLineageFacet(
   outputs: LineageColumns['outputs'],
   rows: readonly Influence[],
-  voice: Voice,
+  identity: ProducerIdentity,
 ): object {
   const fields = outputs.map(({ name, inputs }) => [
     name,
-    { inputFields: inputs.map((i) => inputField(i, voice)) },
+    { inputFields: inputs.map((i) => inputField(i, identity)) },
   ]);
-  return standard(voice, 'ColumnLineageDatasetFacet', '1-2-0', {
+  return standardFacet(identity, 'ColumnLineageDatasetFacet', '1-2-0', {
     fields: Object.fromEntries(fields),
-    dataset: rows.map((i) => inputField(i, voice)),
+    dataset: rows.map((i) => inputField(i, identity)),
   });
 }
 
-function inputField({ object, column, transformations }: Influence, voice: Voice): object {
+function inputField({ object, column, transformations }: Influence, identity: ProducerIdentity): object {
   return {
-    namespace: voice.namespace,
+    namespace: identity.namespace,
     name: datasetName(object),
     field: column,
     transformations: transformations.map(transformationOf),
@@ -148,7 +148,7 @@ export function datasetEvent(
   dataset: DatasetDescription,
   manifest: string,
   time: string,
-  voice: Voice,
+  identity: ProducerIdentity,
 ): { readonly id: string; readonly event: object } {
   const { name, description, fields, columns } = dataset;
   const labels = fields.flatMap((f) =>
@@ -156,9 +156,9 @@ export function datasetEvent(
       ? []
       : [{ key: 'sensitivity', value: f.sensitivity, source: 'OSL', field: f.name }],
   );
-  const event = datasetEventOf(name, time, voice, {
-    version: standard(voice, 'DatasetVersionDatasetFacet', '1-0-1', { datasetVersion: manifest }),
-    schema: standard(voice, 'SchemaDatasetFacet', '1-2-0', {
+  const event = datasetEventOf(name, time, identity, {
+    version: standardFacet(identity, 'DatasetVersionDatasetFacet', '1-0-1', { datasetVersion: manifest }),
+    schema: standardFacet(identity, 'SchemaDatasetFacet', '1-2-0', {
       fields: fields.map((f) => ({
         name: f.name,
         type: f.type,
@@ -166,10 +166,12 @@ export function datasetEvent(
       })),
     }),
     ...(description !== null && {
-      documentation: standard(voice, 'DocumentationDatasetFacet', '1-1-0', { description }),
+      documentation: standardFacet(identity, 'DocumentationDatasetFacet', '1-1-0', { description }),
     }),
-    ...(labels.length > 0 && { tags: standard(voice, 'TagsDatasetFacet', '1-0-0', { tags: labels }) }),
-    columnLineage: standard(voice, 'ColumnLineageDatasetFacet', '1-2-0', {
+    ...(labels.length > 0 && {
+      tags: standardFacet(identity, 'TagsDatasetFacet', '1-0-0', { tags: labels }),
+    }),
+    columnLineage: standardFacet(identity, 'ColumnLineageDatasetFacet', '1-2-0', {
       fields: Object.fromEntries(
         columns.map(({ name: field, inputs }) => [
           field,
@@ -184,7 +186,7 @@ export function datasetEvent(
       dataset: [],
     }),
   });
-  return { id: datasetId(name, manifest, time, voice), event };
+  return { id: datasetId(name, manifest, time, identity), event };
 }
 
 /** Returns the DatasetEvent for a removed object. */
@@ -192,27 +194,27 @@ export function droppedEvent(
   name: string,
   manifest: string,
   time: string,
-  voice: Voice,
+  identity: ProducerIdentity,
 ): { readonly id: string; readonly event: object } {
-  const event = datasetEventOf(name, time, voice, {
-    version: standard(voice, 'DatasetVersionDatasetFacet', '1-0-1', { datasetVersion: manifest }),
-    lifecycleStateChange: standard(voice, 'LifecycleStateChangeDatasetFacet', '1-0-1', {
+  const event = datasetEventOf(name, time, identity, {
+    version: standardFacet(identity, 'DatasetVersionDatasetFacet', '1-0-1', { datasetVersion: manifest }),
+    lifecycleStateChange: standardFacet(identity, 'LifecycleStateChangeDatasetFacet', '1-0-1', {
       lifecycleStateChange: 'DROP',
     }),
   });
-  return { id: datasetId(name, manifest, time, voice), event };
+  return { id: datasetId(name, manifest, time, identity), event };
 }
 
-function datasetEventOf(name: string, time: string, voice: Voice, facets: object): object {
+function datasetEventOf(name: string, time: string, identity: ProducerIdentity, facets: object): object {
   return {
     eventTime: time,
-    producer: voice.producer,
+    producer: identity.producer,
     schemaURL: `${EVENT}/DatasetEvent`,
-    dataset: { namespace: voice.namespace, name, facets },
+    dataset: { namespace: identity.namespace, name, facets },
   };
 }
 
 /** Returns the id of a dataset event. It includes the time, since a version that is served again is announced again. */
-function datasetId(name: string, manifest: string, time: string, voice: Voice): string {
-  return `dataset_${uuidOf(voice.namespace, name, manifest, time)}`;
+function datasetId(name: string, manifest: string, time: string, identity: ProducerIdentity): string {
+  return `dataset_${uuidOf(identity.namespace, name, manifest, time)}`;
 }

@@ -10,44 +10,44 @@ const STATS_MS = 1_000;
 
 if (parentPort === null) throw new Error('this is a thread, not a program');
 const port = parentPort;
-const say = (message: FromThread): void => port.postMessage(message);
+const post = (message: FromThread): void => port.postMessage(message);
 
-async function opened(): Promise<Emitter | null> {
+async function openEmitter(): Promise<Emitter | null> {
   try {
     // cast: set by `LineageThread`
     const settings = workerData as EmitterSettings;
     return await Emitter.open(settings, systemClock, (message, fields) =>
-      say({ kind: 'warning', message, fields }),
+      post({ kind: 'warning', message, fields }),
     );
   } catch (error) {
-    say({ kind: 'failed', reason: messageOf(error) });
+    post({ kind: 'failed', reason: messageOf(error) });
     return null;
   }
 }
 
-async function announced(emitter: Emitter, message: Extract<ToThread, { kind: 'announce' }>): Promise<void> {
+async function announce(emitter: Emitter, message: Extract<ToThread, { kind: 'announce' }>): Promise<void> {
   const { ticket, version, datasets } = message;
   try {
     await emitter.announce(version, datasets);
-    say({ kind: 'announced', ticket, fault: null });
+    post({ kind: 'announced', ticket, fault: null });
   } catch (error) {
-    say({ kind: 'announced', ticket, fault: messageOf(error) });
+    post({ kind: 'announced', ticket, fault: messageOf(error) });
   }
 }
 
-const emitter = await opened();
+const emitter = await openEmitter();
 if (emitter !== null) {
-  const stats = setInterval(() => say({ kind: 'stats', stats: emitter.stats() }), STATS_MS);
+  const stats = setInterval(() => post({ kind: 'stats', stats: emitter.stats() }), STATS_MS);
   port.on('message', (message: ToThread) => {
     if (message.kind === 'announce') {
-      void announced(emitter, message);
+      void announce(emitter, message);
       return;
     }
     clearInterval(stats);
     emitter.close().then(
       () => port.close(),
       (error: unknown) => {
-        say({
+        post({
           kind: 'warning',
           message: 'the lineage outbox could not be closed',
           fields: { error: String(error) },
@@ -57,5 +57,5 @@ if (emitter !== null) {
     );
   });
   emitter.start();
-  say({ kind: 'ready' });
+  post({ kind: 'ready' });
 }

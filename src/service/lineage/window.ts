@@ -45,18 +45,18 @@ type MutableRuns = { -readonly [K in keyof StatementRuns]: StatementRuns[K] } & 
 };
 
 /** Maximum number of statements per window; when it is reached, the window closes early. */
-const MOST_STATEMENTS = 10_000;
+const MAX_STATEMENTS = 10_000;
 /** Number of cached descriptions: more than `PlanRecorder` writes before it repeats one. */
-const MOST_DESCRIPTIONS = 5_000;
+const MAX_DESCRIPTIONS = 5_000;
 
 const PLAN_MARK = Buffer.from('"plan":"');
 
 /** Counts runs by statement. It uses the outcome records of the audit log, since every allowed decision has one. */
 export class Windows {
-  readonly #descriptions = new LRUCache<string, PlanDescription>({ max: MOST_DESCRIPTIONS });
+  readonly #descriptions = new LRUCache<string, PlanDescription>({ max: MAX_DESCRIPTIONS });
   #runs = new Map<string, MutableRuns>();
   #startedAt: number | null = null;
-  #lastAt = 0;
+  #lastOutcomeAt = 0;
 
   /** Time of the window's first outcome, in ms since the epoch; null if the window has no runs. */
   get startedAt(): number | null {
@@ -64,26 +64,26 @@ export class Windows {
   }
 
   get spanMs(): number {
-    return this.#startedAt === null ? 0 : this.#lastAt - this.#startedAt;
+    return this.#startedAt === null ? 0 : this.#lastOutcomeAt - this.#startedAt;
   }
 
   get full(): boolean {
-    return this.#runs.size >= MOST_STATEMENTS;
+    return this.#runs.size >= MAX_STATEMENTS;
   }
 
-  /** @param counts false to collect only descriptions, because the runs up to this position have been counted */
-  add({ segment, seq, frame }: StoredFrame, counts: boolean): void {
+  /** @param countsRuns false to collect only descriptions, because the runs up to this position have been counted */
+  add({ segment, seq, frame }: StoredFrame, countsRuns: boolean): void {
     // A cheap pre-filter, since most records have no plan.
     if (!frame.record.includes(PLAN_MARK)) return;
     const record = recordIn(frame);
     const { plan, kind, versions } = record;
     if (plan === undefined) return;
     const key = `${plan} ${versions?.manifest ?? ''} ${versions?.policy ?? ''}`;
-    if (kind === 'event' && record.action === PLAN_EVENT) this.#describe(key, record);
-    if (!counts) return;
+    if (kind === 'event' && record.action === PLAN_EVENT) this.#storeDescription(key, record);
+    if (!countsRuns) return;
     if (kind !== 'outcome' || record.outcome === null) return;
     const leaf = leafHash(frame.leafInput).toString('hex');
-    this.#ended(key, plan, record, record.outcome, { segment, seq, leaf });
+    this.#countOutcome(key, plan, record, record.outcome, { segment, seq, leaf });
   }
 
   /** Returns the runs in the order of their first outcomes and begins a new window. */
@@ -94,16 +94,22 @@ export class Windows {
     return runs;
   }
 
-  #describe(key: string, { detail }: AuditRecord): void {
+  #storeDescription(key: string, { detail }: AuditRecord): void {
     if (detail === undefined) return;
     this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // cast: written by `PlanRecorder`
   }
 
-  #ended(statement: string, plan: string, record: AuditRecord, outcome: AuditOutcome, leaf: AuditLeaf): void {
+  #countOutcome(
+    statement: string,
+    plan: string,
+    record: AuditRecord,
+    outcome: AuditOutcome,
+    leaf: AuditLeaf,
+  ): void {
     const { versions, objects, form, ts, surface, rows, duration_us: us } = record;
-    this.#lastAt = Date.parse(ts);
-    this.#startedAt ??= this.#lastAt;
-    const end = ENDS[outcome];
+    this.#lastOutcomeAt = Date.parse(ts);
+    this.#startedAt ??= this.#lastOutcomeAt;
+    const end = END_OF_OUTCOME[outcome];
     const key = `${end} ${statement}`;
     const runs = this.#runs.get(key) ?? {
       end,
@@ -115,7 +121,7 @@ export class Windows {
       form,
       first: leaf,
       last: leaf,
-      firstTime: new Date(this.#lastAt - Math.round((us ?? 0) / 1_000)).toISOString(),
+      firstTime: new Date(this.#lastOutcomeAt - Math.round((us ?? 0) / 1_000)).toISOString(),
       lastTime: ts,
       count: 0,
       outcomes: {},
@@ -133,7 +139,7 @@ export class Windows {
 }
 
 /** OpenLineage event type for each outcome. `unknown`: no outcome was found after a restart. */
-const ENDS: Readonly<Record<AuditOutcome, RunEnd>> = {
+const END_OF_OUTCOME: Readonly<Record<AuditOutcome, RunEnd>> = {
   ok: 'COMPLETE',
   truncated: 'COMPLETE',
   cancelled: 'ABORT',

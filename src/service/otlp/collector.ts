@@ -23,7 +23,7 @@ export class Collector {
   readonly #settings: OtlpSettings;
   readonly #log: ServiceLog;
   readonly #resource: object;
-  #failing = false;
+  #isFailing = false;
 
   constructor(settings: OtlpSettings, version: string, log: ServiceLog) {
     this.#settings = settings;
@@ -43,12 +43,13 @@ export class Collector {
 
   /** Posts `body`; false if delivery failed. Only the first of consecutive failures and the recovery are logged. */
   async send(path: '/v1/traces' | '/v1/metrics', body: object): Promise<boolean> {
-    const why = await this.#post(path, body);
-    if (why !== null && !this.#failing)
-      this.#log.warn('the collector of traces and metrics takes nothing', { why });
-    if (why === null && this.#failing) this.#log.warn('the collector of traces and metrics answers again');
-    this.#failing = why !== null;
-    return why === null;
+    const failure = await this.#post(path, body);
+    if (failure !== null && !this.#isFailing)
+      this.#log.warn('the collector of traces and metrics takes nothing', { why: failure });
+    if (failure === null && this.#isFailing)
+      this.#log.warn('the collector of traces and metrics answers again');
+    this.#isFailing = failure !== null;
+    return failure === null;
   }
 
   async #post(path: string, body: object): Promise<string | null> {
@@ -101,32 +102,32 @@ interface MetricSample {
 /** Exports metrics at an interval. The returned function stops the interval and waits for a last export. */
 export function exportMetrics(
   collector: Collector,
-  everyMs: number,
-  figures: () => Promise<string>,
+  intervalMs: number,
+  collectMetrics: () => Promise<string>,
   report: (error: unknown) => void,
 ): () => Promise<void> {
   const since = nanoseconds(Date.now() - 1_000 * process.uptime());
   const send = async (): Promise<void> => {
-    const told = JSON.parse(await figures()) as readonly MetricJson[]; // cast: written by the registry of this process
+    const collected = JSON.parse(await collectMetrics()) as readonly MetricJson[]; // cast: written by the registry of this process
     const now = nanoseconds(Date.now());
-    const metrics = told
+    const metrics = collected
       .filter(({ name }) => name.startsWith('osl_'))
-      .flatMap((one) => metricOf(one, since, now));
+      .flatMap((metric) => metricOf(metric, since, now));
     await collector.send('/v1/metrics', {
       resourceMetrics: [{ resource: collector.resource, scopeMetrics: [{ scope: SCOPE, metrics }] }],
     });
   };
   let sending: Promise<void> | null = null;
-  const once = (): Promise<void> => {
+  const sendOnce = (): Promise<void> => {
     sending ??= send().finally(() => {
       sending = null;
     });
     return sending;
   };
-  const timer = setInterval(() => void once().catch(report), everyMs).unref();
+  const timer = setInterval(() => void sendOnce().catch(report), intervalMs).unref();
   return async () => {
     clearInterval(timer);
-    await once();
+    await sendOnce();
   };
 }
 
@@ -177,7 +178,7 @@ function attributesOf(labels: MetricSample['labels']): readonly object[] {
 function histogramPoints(values: readonly MetricSample[], since: string, now: string): readonly object[] {
   const series = new Map<
     string,
-    { labels: MetricSample['labels']; bounds: number[]; below: number[]; sum: number }
+    { labels: MetricSample['labels']; bounds: number[]; cumulative: number[]; sum: number }
   >();
   for (const {
     metricName = '',
@@ -185,27 +186,27 @@ function histogramPoints(values: readonly MetricSample[], since: string, now: st
     value,
   } of values) {
     const key = JSON.stringify(labels);
-    const one = series.get(key) ?? { labels, bounds: [], below: [], sum: 0 };
-    series.set(key, one);
-    if (metricName.endsWith('_sum')) one.sum = value;
+    const histogram = series.get(key) ?? { labels, bounds: [], cumulative: [], sum: 0 };
+    series.set(key, histogram);
+    if (metricName.endsWith('_sum')) histogram.sum = value;
     if (!metricName.endsWith('_bucket')) continue;
-    one.below.push(value);
-    if (typeof le === 'number') one.bounds.push(le);
+    histogram.cumulative.push(value);
+    if (typeof le === 'number') histogram.bounds.push(le);
   }
-  return [...series.values()].map(({ labels, bounds, below, sum }) => ({
+  return [...series.values()].map(({ labels, bounds, cumulative, sum }) => ({
     attributes: attributesOf(labels),
     startTimeUnixNano: since,
     timeUnixNano: now,
-    count: String(below.at(-1) ?? 0),
+    count: String(cumulative.at(-1) ?? 0),
     sum,
     explicitBounds: bounds,
-    bucketCounts: below.map((value, i) => String(value - (below[i - 1] ?? 0))),
+    bucketCounts: cumulative.map((value, i) => String(value - (cumulative[i - 1] ?? 0))),
   }));
 }
 
 /** Maximum number of queued requests; the spans of further requests are dropped. */
-const MOST_WAITING = 2_048;
-const MOST_SENT = 256;
+const MAX_QUEUED = 2_048;
+const MAX_BATCH = 256;
 
 const SERVER = 2;
 const INTERNAL = 1;
@@ -217,7 +218,7 @@ export class SpanExporter implements TraceSink {
   readonly #collector: Collector;
   readonly #ratio: number;
   readonly #timer: NodeJS.Timeout;
-  #waiting: object[][] = [];
+  #queue: object[][] = [];
   #sending: Promise<void> | null = null;
 
   constructor(collector: Collector, { ratio, spansMs }: OtlpSettings) {
@@ -227,14 +228,14 @@ export class SpanExporter implements TraceSink {
   }
 
   record(request: EndedRequest, endedAt: number): void {
-    const parent = request.traceparent === null ? null : traceOf(request.traceparent);
+    const parent = request.traceparent === null ? null : parseTraceparent(request.traceparent);
     if (parent === null ? Math.random() >= this.#ratio : !parent.sampled) return;
-    if (this.#waiting.length >= MOST_WAITING) {
+    if (this.#queue.length >= MAX_QUEUED) {
       this.dropped += 1;
       return;
     }
-    this.#waiting.push(spansOf(request, parent, endedAt));
-    if (this.#waiting.length >= MOST_SENT) void this.#flush();
+    this.#queue.push(spansOf(request, parent, endedAt));
+    if (this.#queue.length >= MAX_BATCH) void this.#flush();
   }
 
   async close(): Promise<void> {
@@ -244,15 +245,15 @@ export class SpanExporter implements TraceSink {
   }
 
   #flush(): Promise<void> {
-    if (this.#sending !== null || this.#waiting.length === 0) return this.#sending ?? Promise.resolve();
-    const requests = this.#waiting.splice(0, MOST_SENT);
+    if (this.#sending !== null || this.#queue.length === 0) return this.#sending ?? Promise.resolve();
+    const requests = this.#queue.splice(0, MAX_BATCH);
     const body = {
       resourceSpans: [
         { resource: this.#collector.resource, scopeSpans: [{ scope: SCOPE, spans: requests.flat() }] },
       ],
     };
-    this.#sending = this.#collector.send('/v1/traces', body).then((taken) => {
-      if (!taken) this.dropped += requests.length;
+    this.#sending = this.#collector.send('/v1/traces', body).then((isDelivered) => {
+      if (!isDelivered) this.dropped += requests.length;
       this.#sending = null;
     });
     return this.#sending;
@@ -337,7 +338,7 @@ interface Trace {
   readonly sampled: boolean;
 }
 
-function traceOf(text: string): Trace | null {
+function parseTraceparent(text: string): Trace | null {
   const [, traceId = '', spanId = '', flags = ''] =
     /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text) ?? [];
   if (traceId === '') return null;

@@ -21,22 +21,25 @@ export function openObserving(
   if (otlp === null)
     return { observing: new RequestObserver(log, slowQuestionMs), close: async () => undefined };
   const spans = new SpanExporter(new Collector(otlp, version(), log), otlp);
-  return { observing: new RequestObserver(log, slowQuestionMs, spans), close: () => inTime(spans.close()) };
+  return {
+    observing: new RequestObserver(log, slowQuestionMs, spans),
+    close: () => withinTimeout(spans.close()),
+  };
 }
 
 /** Exports metrics to the collector, if one is configured. Returns a function that stops the export. */
 export function openMetricExport(
   { otlp }: Pick<ObservingSettings, 'otlp'>,
   log: ServiceLog,
-  figures: () => Promise<string>,
+  collectMetrics: () => Promise<string>,
 ): () => Promise<void> {
   if (otlp === null) return async () => undefined;
-  const end = exportMetrics(new Collector(otlp, version(), log), otlp.metricsMs, figures, (error) =>
+  const stop = exportMetrics(new Collector(otlp, version(), log), otlp.metricsMs, collectMetrics, (error) =>
     log.error('figures could not be gathered', { error: messageOf(error) }),
   );
-  return () => inTime(end());
+  return () => withinTimeout(stop());
 }
 
-async function inTime(work: Promise<void>): Promise<void> {
+async function withinTimeout(work: Promise<void>): Promise<void> {
   await Promise.race([work.catch(() => undefined), sleep(CLOSE_MS, undefined, { ref: false })]);
 }

@@ -13,8 +13,8 @@ import {
 } from '../../model/manifest/index.js';
 import type { Model, ServedModel } from '../../model/served-model.js';
 import type { PublicationStore, VersionStore } from '../../model/versions/versions.js';
-import { engineConfig, type OpenEngine, renewal } from '../engines.js';
-import { beginFollowing } from '../follow-control.js';
+import { engineConfig, type OpenEngine, prepareRenewal } from '../engines.js';
+import { startFollowing } from '../follow-control.js';
 import type { TenantKeys } from '../keys.js';
 import { loadModel, PolicyFault, PolicyUnknown } from '../model.js';
 import type { ProcessFiles } from '../process-files.js';
@@ -26,7 +26,7 @@ import type { Settings } from '../settings.js';
 import {
   type EventParts,
   type PreparedChange,
-  preparedReload,
+  prepareReload,
   type ReloadPart,
   type ReloadResult,
   recordEvent,
@@ -35,15 +35,15 @@ import {
 /** Ways to change the served model: a reload, a new policy, or versions from other processes. */
 export interface ModelChanges {
   /**
-   * Reloads the manifest, policy, keys, credentials and `more`. If any of them cannot be loaded, none is replaced.
+   * Reloads the manifest, policy, keys, credentials and `additionalParts`. If any of them cannot be loaded, none is replaced.
    *
-   * @throws ManifestProblems, StartProblem and errors of `more`
+   * @throws ManifestProblems, StartProblem and errors of `additionalParts`
    */
-  reload(more?: readonly ReloadPart[]): Promise<ReloadResult>;
+  reload(additionalParts?: readonly ReloadPart[]): Promise<ReloadResult>;
   /** Prepares a change that other processes of the server apply too. @throws the errors of `reload` */
-  prepare(change: ModelChange, more?: readonly ReloadPart[]): Promise<PreparedChange>;
+  prepare(change: ModelChange, additionalParts?: readonly ReloadPart[]): Promise<PreparedChange>;
   /** Records that the policy to serve has been unknown since `since`, in ms since the epoch. */
-  losePolicy(why: string, since: number): Promise<void>;
+  losePolicy(reason: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
 }
 
@@ -62,11 +62,11 @@ interface ChangingParts extends EventParts {
 /** Starts following the control database and the policy file; `close` stops that. */
 export function startChanges(
   parts: ChangingParts,
-  seat: ProcessFiles,
+  processFiles: ProcessFiles,
   settings: Settings,
 ): { readonly changes: ModelChanges; close(): Promise<void> } {
   const { serving, publishing, log, announce } = parts;
-  const model = modelPart(parts, seat, settings);
+  const model = modelPart(parts, processFiles, settings);
   const reloadable = [
     model,
     parts.trust,
@@ -79,41 +79,44 @@ export function startChanges(
     versions: publishing.versions,
     serving,
     log,
-    read: seat.read,
+    read: processFiles.read,
     // If row security in a database is outdated, its statements fail, so nothing is leaked in the meantime.
-    taken: (model) =>
+    onApplied: (model) =>
       void requireRowSecurity(model, parts.keys, log).catch((error: unknown) => log.error(messageOf(error))),
     record: (detail) => recordEvent(parts, 'service.policy', detail),
   };
-  const prepare = (change: ModelChange, more: readonly ReloadPart[] = []): Promise<PreparedChange> => {
+  const prepare = (
+    change: ModelChange,
+    additionalParts: readonly ReloadPart[] = [],
+  ): Promise<PreparedChange> => {
     switch (change.kind) {
       case 'version':
-        return preparedVersion(parts.service, serving);
+        return prepareVersion(parts.service, serving);
       case 'policy':
-        return preparedPolicy(policyParts, change.same === true, change.brokenSince);
+        return preparePolicy(policyParts, change.same === true, change.brokenSince);
       case 'reload':
-        return preparedReload(parts, [...reloadable, ...more], (fault) =>
+        return prepareReload(parts, [...reloadable, ...additionalParts], (fault) =>
           serving.losePolicy(fault, change.brokenSince),
         );
       default:
         return assertNever(change);
     }
   };
-  const losePolicy = async (why: string, since: number): Promise<void> => {
-    const state = serving.losePolicy({ message: why, unknown: true }, since);
-    await recordEvent(parts, 'service.policy', { state, why });
+  const losePolicy = async (reason: string, since: number): Promise<void> => {
+    const state = serving.losePolicy({ message: reason, unknown: true }, since);
+    await recordEvent(parts, 'service.policy', { state, why: reason });
   };
-  const reload = (more: readonly ReloadPart[] = []): Promise<ReloadResult> =>
+  const reload = (additionalParts: readonly ReloadPart[] = []): Promise<ReloadResult> =>
     publishing.exclusively(async () => {
-      const told = await (await prepare({ kind: 'reload' }, more)).take();
+      const result = await (await prepare({ kind: 'reload' }, additionalParts)).apply();
       await announce();
-      return told;
+      return result;
     });
-  const close = beginFollowing(seat, settings, publishing, log, {
+  const close = startFollowing(processFiles, settings, publishing, log, {
     policy: async (same) => prepare({ kind: 'policy', same }),
-    lose: (why) => losePolicy(why, Date.now()),
+    lose: (reason) => losePolicy(reason, Date.now()),
     changed: announce,
-    revoked: () => parts.revocations.look(),
+    refreshRevocations: () => parts.revocations.refresh(),
   });
   const changes = { reload, prepare, losePolicy, renewDraft: (id: string) => publishing.drafts.renew(id) };
   return { changes, close };
@@ -121,7 +124,7 @@ export function startChanges(
 
 function modelPart(
   { serving, publishing, service: { engines }, keys, log }: ChangingParts,
-  seat: ProcessFiles,
+  processFiles: ProcessFiles,
   { manifestFile, policyFile }: Settings,
 ): ReloadPart & { readonly manifest: () => Manifest } {
   let { manifest } = serving.model;
@@ -129,13 +132,13 @@ function modelPart(
     /** Returns the manifest that was prepared last, for the parts that are prepared after it. */
     manifest: () => manifest,
     prepare: async () => {
-      const next = await loadModel(manifestFile, policyFile, publishing.versions.head, seat.read);
+      const next = await loadModel(manifestFile, policyFile, publishing.versions.head, processFiles.read);
       refuseOtherConnectors(next, engines);
       ({ manifest } = next);
       await requireRowSecurity(next, keys, log);
       if (next.tenant !== serving.model.tenant)
         throw new StartProblem('the tenant cannot change while the service runs');
-      return { now: versionsText(next), kept: null, take: () => serving.take(next) };
+      return { now: versionsText(next), kept: null, apply: () => serving.serve(next) };
     },
   };
 }
@@ -163,7 +166,7 @@ function enginePart(
     prepare: async () => {
       const connector = manifest().connectors.get(name);
       if (connector === undefined) throw new StartProblem(`connector \`${name}\` is not declared any more`);
-      return renewal(name, engine, await engineConfig(connector, settings));
+      return prepareRenewal(name, engine, await engineConfig(connector, settings));
     },
   };
 }
@@ -171,13 +174,13 @@ function enginePart(
 /** Returns a part that only reports a changed lineage file, since lineage receivers are read only at startup. */
 function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
   if (lineageFile === null) return [];
-  const before = readText(lineageFile, 'lineage file');
+  const initialText = readText(lineageFile, 'lineage file');
   const kept = `${lineageFile}: restart to change who is told of lineage`;
   return [
     {
       prepare: () => {
-        const changed = readText(lineageFile, 'lineage file') !== before;
-        return { now: null, kept: changed ? kept : null, take: () => undefined };
+        const hasChanged = readText(lineageFile, 'lineage file') !== initialText;
+        return { now: null, kept: hasChanged ? kept : null, apply: () => undefined };
       },
     },
   ];
@@ -195,15 +198,18 @@ export type ModelChange =
    */
   | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
 
-const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
-const UNCHANGED: PreparedChange = Object.freeze({ take: async () => NOTHING, drop: async () => undefined });
+const NO_RESULT: ReloadResult = Object.freeze({ now: [], kept: [] });
+const UNCHANGED: PreparedChange = Object.freeze({
+  apply: async () => NO_RESULT,
+  abandon: async () => undefined,
+});
 
 /**
  * Prepares a version from another process, which has already checked that it can be served.
  *
  * @throws PublishedDamaged, and an Error if the version does not compile here
  */
-async function preparedVersion(
+async function prepareVersion(
   service: Pick<Service, 'publishing' | 'drafting' | 'log'>,
   serving: CurrentModel,
 ): Promise<PreparedChange> {
@@ -213,20 +219,20 @@ async function preparedVersion(
   await versions.renew();
   const { head } = versions;
   if (head?.id === model.published?.id) return UNCHANGED;
-  const next = model.over(await composed(service, model, head ?? EMPTY_OVERLAY), head);
+  const next = model.over(await composeModel(service, model, head ?? EMPTY_OVERLAY), head);
   return {
-    take: async () => {
-      serving.takePublished(next);
+    apply: async () => {
+      serving.servePublished(next);
       log.info('took up what was published', { manifest: next.manifest.version });
-      return NOTHING;
+      return NO_RESULT;
     },
-    drop: async () => undefined,
+    abandon: async () => undefined,
   };
 }
 
 type PublishedOverlay = typeof EMPTY_OVERLAY;
 
-async function composed(
+async function composeModel(
   { drafting }: Pick<Service, 'drafting'>,
   served: ServedModel,
   head: PublishedOverlay,
@@ -236,10 +242,10 @@ async function composed(
   // Without a policy all requests are refused, so a compilation that blocks the event loop is harmless.
   if (snapshot === null) return { manifest: compilePublishable(base, head.objects).manifest, snapshot };
   const { objects } = published ?? EMPTY_OVERLAY;
-  const ground = { base, objects, manifest, snapshot };
-  const worked = await drafting.workOut({ action: 'rollback', to: head }, ground, 'service');
-  if (!worked.ok) throw new Error('what another worker published does not compile here');
-  const next = worked.manifest;
+  const baseline = { base, objects, manifest, snapshot };
+  const result = await drafting.workOut({ action: 'rollback', to: head }, baseline, 'service');
+  if (!result.ok) throw new Error('what another worker published does not compile here');
+  const next = result.manifest;
   const steps = compileSnapshotInSteps(snapshot.document, next.catalog, next.tenant);
   return { manifest: next, snapshot: await inTurns(steps) };
 }
@@ -252,7 +258,7 @@ interface PolicyParts {
   readonly log: ServiceLog;
   /** Reads the policy. @throws the errors of `readManifestText` */
   readonly read: (file: string) => Promise<string>;
-  taken(model: ServedModel): void;
+  onApplied(model: ServedModel): void;
   record(detail: object): Promise<void>;
 }
 
@@ -261,35 +267,35 @@ interface PolicyParts {
  * limited time. If the published version cannot be served here, requests are refused immediately, unless
  * OSL_POLICY_FAILURE is `keep`.
  *
- * @param same keep the current policy, if there is one, and look only for published versions
+ * @param keepsPolicy keep the current policy, if there is one, and look only for published versions
  * @param brokenSince time at which the policy broke, in ms since the epoch, if it is broken
  * @throws PolicyFault, after recording it
  */
-async function preparedPolicy(
+async function preparePolicy(
   parts: PolicyParts,
-  same: boolean,
+  keepsPolicy: boolean,
   brokenSince?: number,
 ): Promise<PreparedChange> {
   const { policyFile, versions, serving, log, record } = parts;
   const served = serving.model;
   try {
-    const text = same && served.snapshot !== null ? null : await parts.read(policyFile);
-    const { model, policy } = await modelOver(served, versions, policyFile, text);
+    const text = keepsPolicy && served.snapshot !== null ? null : await parts.read(policyFile);
+    const { model, policy } = await combineModel(served, versions, policyFile, text);
     const { manifest } = model;
     const isSame = manifest === served.manifest && policy === served.snapshot?.version;
-    if (isSame && serving.isSound) return UNCHANGED;
+    if (isSame && serving.isNewestInForce) return UNCHANGED;
     return {
-      take: async () => {
-        serving.take(model);
-        parts.taken(model);
+      apply: async () => {
+        serving.serve(model);
+        parts.onApplied(model);
         log.info('took up a policy', { manifest: manifest.version, policy });
         await record({ state: 'active' });
         return { now: [`manifest ${manifest.version}, policy ${policy}`], kept: [] };
       },
-      drop: () => record({ state: 'refused', why: 'another worker' }),
+      abandon: () => record({ state: 'refused', why: 'another worker' }),
     };
   } catch (error) {
-    const fault = faultOf(error, parts);
+    const fault = toPolicyFault(error, parts);
     const state = serving.losePolicy(fault, brokenSince);
     await record({ state, why: error instanceof Error ? error.name : 'unknown' });
     throw fault;
@@ -302,7 +308,7 @@ async function preparedPolicy(
  * @param policy text; null: the current policy
  * @throws ManifestProblems, PolicyProblems, PublishedDamaged if the combination cannot be served here
  */
-async function modelOver(
+async function combineModel(
   served: ServedModel,
   versions: VersionStore,
   policyFile: string,
@@ -315,18 +321,22 @@ async function modelOver(
       ? served.manifest
       : compilePublishable(served.file.document, (head ?? EMPTY_OVERLAY).objects).manifest;
   const snapshot = await (policy === null
-    ? policyAgain(served, manifest)
-    : policyOf(policy, policyFile, manifest));
+    ? recompilePolicy(served, manifest)
+    : compilePolicyText(policy, policyFile, manifest));
   return { model: served.over({ manifest, snapshot }, head), policy: snapshot.version };
 }
 
 /** Compiles the current policy for another manifest. */
-function policyAgain({ snapshot }: ServedModel, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
+function recompilePolicy({ snapshot }: ServedModel, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
   if (snapshot === null) throw new TypeError('no policy serves');
   return inTurns(compileSnapshotInSteps(snapshot.document, catalog, tenant));
 }
 
-async function policyOf(text: string, file: string, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
+async function compilePolicyText(
+  text: string,
+  file: string,
+  { catalog, tenant }: Manifest,
+): Promise<PolicySnapshot> {
   const source = parsePolicyDocument(text, file);
   try {
     return await inTurns(compileSnapshotInSteps(source.document, catalog, tenant));
@@ -340,7 +350,7 @@ async function policyOf(text: string, file: string, { catalog, tenant }: Manifes
  * Converts an error to the fault of an invalid or unknown policy. While a newer published version, which may have
  * removed rights, is not served yet, every error makes the policy unknown.
  */
-function faultOf(error: unknown, { policyFile, versions, serving }: PolicyParts): PolicyFault {
+function toPolicyFault(error: unknown, { policyFile, versions, serving }: PolicyParts): PolicyFault {
   const { manifest, file, published, tenant } = serving.model;
   const isInvalid = error instanceof ManifestProblems && versions.head?.id === published?.id;
   const problems = isInvalid ? error : new PolicyUnknown(policyFile, messageOf(error));

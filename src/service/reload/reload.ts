@@ -17,7 +17,7 @@ export interface ReloadStep {
   readonly now: string | null;
   /** Changes that take effect only after a restart, with advice; null if there are none. */
   readonly kept: string | null;
-  take(): void;
+  apply(): void;
 }
 
 export interface ReloadResult {
@@ -30,16 +30,16 @@ async function prepareAll(parts: readonly ReloadPart[]): Promise<() => ReloadRes
   const steps: ReloadStep[] = [];
   for (const part of parts) steps.push(await part.prepare());
   return () => {
-    for (const step of steps) step.take();
-    const told = (of: 'now' | 'kept') => steps.flatMap((step) => step[of] ?? []);
-    return Object.freeze({ now: told('now'), kept: told('kept') });
+    for (const step of steps) step.apply();
+    const summaries = (member: 'now' | 'kept') => steps.flatMap((step) => step[member] ?? []);
+    return Object.freeze({ now: summaries('now'), kept: summaries('kept') });
   };
 }
 
 /** A prepared change, which is applied by all processes of a server or by none. */
 export interface PreparedChange {
-  take(): Promise<ReloadResult>;
-  drop(): Promise<void>;
+  apply(): Promise<ReloadResult>;
+  abandon(): Promise<void>;
 }
 
 /** Dependencies for recording service events. */
@@ -81,35 +81,36 @@ export async function recordEvent(
  *
  * @param withoutPolicy handles a missing or invalid policy
  */
-export async function preparedReload(
+export async function prepareReload(
   service: EventParts,
   parts: readonly ReloadPart[],
   withoutPolicy: (fault: PolicyFault) => PolicyState,
 ): Promise<PreparedChange> {
   const { log } = service;
   const record = (detail: object): Promise<void> => recordEvent(service, 'service.reload', detail);
-  const refused = (why: string): Promise<void> => {
-    log.error('not reloaded: what was served before is still served', { why });
-    return record({ reloaded: false, why });
+  const recordRefusal = (reason: string): Promise<void> => {
+    log.error('not reloaded: what was served before is still served', { why: reason });
+    return record({ reloaded: false, why: reason });
   };
-  let takeAll: () => ReloadResult;
+  let applyAll: () => ReloadResult;
   try {
-    takeAll = await prepareAll(parts);
+    applyAll = await prepareAll(parts);
   } catch (error) {
-    const why = error instanceof Error ? error.name : 'unknown';
-    if (error instanceof PolicyFault) await record({ reloaded: false, why, policy: withoutPolicy(error) });
-    else await refused(why);
+    const errorName = error instanceof Error ? error.name : 'unknown';
+    if (error instanceof PolicyFault)
+      await record({ reloaded: false, why: errorName, policy: withoutPolicy(error) });
+    else await recordRefusal(errorName);
     throw error;
   }
   return {
-    take: async () => {
-      const reloaded = takeAll();
-      const { now, kept } = reloaded;
+    apply: async () => {
+      const result = applyAll();
+      const { now, kept } = result;
       log.info('reloaded', { now, kept });
       if (kept.length > 0) log.warn('not all was reloaded', { kept });
       await record({ reloaded: true, now, kept });
-      return reloaded;
+      return result;
     },
-    drop: () => refused('another worker'),
+    abandon: () => recordRefusal('another worker'),
   };
 }

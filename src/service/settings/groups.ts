@@ -5,7 +5,7 @@ import { messageOf } from '../../base/thrown.js';
 import type { AnswerBounds } from '../../engine/index.js';
 import type { LineageEndpoint } from '../lineage/config/load.js';
 import { readSecret, signingKey } from '../lineage/config/secrets.js';
-import { networkIn } from '../lineage/delivery/address.js';
+import { parseNetwork } from '../lineage/delivery/address.js';
 import { type ReadSetting, SETTINGS, type SettingValue } from './table.js';
 
 export type LimitsPlace =
@@ -21,39 +21,39 @@ export function loadSettings(read: ReadSetting) {
     addressSessions: read('OSL_ADDRESS_SESSIONS'),
     spoolBytes: read('OSL_SPOOL_MIB'),
     /** Memory for the large rows of answers that are being sent. */
-    answers: answersOf(
+    answers: answerBounds(
       read('OSL_ANSWER_MEMORY_MIB') ??
-        Math.max(1, Math.floor(Math.min(usableMemory() / 4 / MIB, MOST_ANSWERS_MIB))) * MIB,
+        Math.max(1, Math.floor(Math.min(usableMemory() / 4 / MIB, MAX_DEFAULT_ANSWERS_MIB))) * MIB,
       read('OSL_MAX_ROW_MIB'),
     ),
     /** Memory limit of each embedded database. */
-    embeddedBytes: Math.min(Math.max(usableMemory() / 2, LEAST_EMBEDDED), MOST_EMBEDDED),
+    embeddedBytes: Math.min(Math.max(usableMemory() / 2, MIN_EMBEDDED_BYTES), MAX_EMBEDDED_BYTES),
     limits: limitsPlace(read) ?? (control === null ? null : Object.freeze({ kind: 'postgres', at: control })),
   });
 }
 
 /** Bounds of the memory limit of an embedded database in bytes. It needs about 100 MiB and supports at most 2 GiB. */
-const LEAST_EMBEDDED = 256 * MIB;
-const MOST_EMBEDDED = 2_048 * MIB;
+const MIN_EMBEDDED_BYTES = 256 * MIB;
+const MAX_EMBEDDED_BYTES = 2_048 * MIB;
 
 /** Maximum default of OSL_ANSWER_MEMORY_MIB, reached by processes with at least four times as much memory. */
-const MOST_ANSWERS_MIB = 1_024;
+const MAX_DEFAULT_ANSWERS_MIB = 1_024;
 /** Minimum answer memory, in rows of maximum size: a subject may use only half of it, and some readers copy a row. */
-const LEAST_ROWS = 8;
+const MIN_ROWS = 8;
 
-/** Raises `bytes` if necessary, so that `LEAST_ROWS` rows of maximum size fit. */
-export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
-  return Object.freeze({ rowBytes, bytes: Math.max(bytes, LEAST_ROWS * rowBytes) });
+/** Raises `bytes` if necessary, so that `MIN_ROWS` rows of maximum size fit. */
+export function answerBounds(bytes: number, rowBytes: number): AnswerBounds {
+  return Object.freeze({ rowBytes, bytes: Math.max(bytes, MIN_ROWS * rowBytes) });
 }
 
 /** The store for rate-limit counts from `OSL_LIMITS_URL` or its file; null if neither is set. */
 function limitsPlace(read: ReadSetting): LimitsPlace | null {
-  const given = read('OSL_LIMITS_URL');
+  const urlInEnvironment = read('OSL_LIMITS_URL');
   const file = read('OSL_LIMITS_URL_FILE');
-  const url = given ?? (file === null ? null : readText(file, 'OSL_LIMITS_URL_FILE:').trim());
+  const url = urlInEnvironment ?? (file === null ? null : readText(file, 'OSL_LIMITS_URL_FILE:').trim());
   if (url === null) return null;
   if (/^postgres/.test(url)) {
-    const at: ControlPlace = given === null && file !== null ? { file } : { url };
+    const at: ControlPlace = urlInEnvironment === null && file !== null ? { file } : { url };
     controlUrl(at, 'OSL_LIMITS_URL');
     return Object.freeze({ kind: 'postgres', at });
   }
@@ -99,7 +99,7 @@ export function databasePlace(
 }
 
 /** Settings for the retention of audit records and for witnesses of checkpoints. */
-export type AuditKeeping = ReturnType<typeof auditKeeping>;
+export type AuditRetentionSettings = ReturnType<typeof auditRetention>;
 
 /** Storage of the audit log, as plain data that is sent to workers. */
 export interface AuditSink {
@@ -108,12 +108,12 @@ export interface AuditSink {
 }
 
 /** Returns a function that reads the database URL, whose file may change; null if the log is kept in segment files. */
-export function sinkUrl({ table }: AuditSink): (() => string) | null {
+export function auditSinkUrl({ table }: AuditSink): (() => string) | null {
   return table === null ? null : () => controlUrl(table.place, table.variable);
 }
 
 /** @throws StartProblem */
-export function auditKeeping(read: ReadSetting) {
+export function auditRetention(read: ReadSetting) {
   const ms = read('OSL_AUDIT_RETENTION_DAYS');
   const archive = read('OSL_AUDIT_ARCHIVE');
   return Object.freeze({
@@ -147,13 +147,13 @@ export function auditSink(read: ReadSetting): AuditSink {
     throw new StartProblem(
       'OSL_LINEAGE is read from segment files: it cannot be used with OSL_AUDIT_SINK=postgres',
     );
-  const own = databasePlace(read, 'OSL_AUDIT_URL');
-  const place = own ?? databasePlace(read, 'OSL_CONTROL_URL');
+  const auditPlace = databasePlace(read, 'OSL_AUDIT_URL');
+  const place = auditPlace ?? databasePlace(read, 'OSL_CONTROL_URL');
   if (place === null)
     throw new StartProblem(
       'OSL_AUDIT_SINK=postgres needs OSL_AUDIT_URL, OSL_AUDIT_URL_FILE or OSL_CONTROL_URL',
     );
-  return Object.freeze({ table: { place, variable: own === null ? undefined : 'OSL_AUDIT_URL' } });
+  return Object.freeze({ table: { place, variable: auditPlace === null ? undefined : 'OSL_AUDIT_URL' } });
 }
 
 /** Webhook of the policy's owner; null if not configured. */
@@ -174,7 +174,7 @@ export function ownerSettings(read: ReadSetting): OwnerSettings {
   const allowAddresses = read('OSL_OWNER_WEBHOOK_NETWORKS');
   try {
     signingKey(readSecret(secret));
-    allowAddresses.map(networkIn);
+    allowAddresses.map(parseNetwork);
   } catch (error) {
     throw fault(messageOf(error));
   }
@@ -212,9 +212,9 @@ export interface ClientAuthorities {
 /** @throws StartProblem */
 export function tlsSettings(read: ReadSetting) {
   const wire = certificateFiles(read, 'OSL_TLS_CERT', 'OSL_TLS_KEY');
-  const own = certificateFiles(read, 'OSL_HTTP_TLS_CERT', 'OSL_HTTP_TLS_KEY');
-  const http = read('OSL_HTTP_TLS') ? (own ?? wire) : null;
-  if (http === null && own !== null)
+  const auditPlace = certificateFiles(read, 'OSL_HTTP_TLS_CERT', 'OSL_HTTP_TLS_KEY');
+  const http = read('OSL_HTTP_TLS') ? (auditPlace ?? wire) : null;
+  if (http === null && auditPlace !== null)
     throw new StartProblem(
       'OSL_HTTP_TLS is off, and OSL_HTTP_TLS_CERT names a certificate: remove one of them',
     );

@@ -40,7 +40,7 @@ const directory = path('a directory');
 const postgresUrl = secret('a `postgres://` URL');
 
 /** Maximum number of workers, limited by the bits for the worker number in the process id of a Postgres session. */
-export const MOST_WORKERS = 64;
+export const MAX_WORKERS = 64;
 
 // biome-ignore format: one setting a line
 const serving = {
@@ -53,7 +53,7 @@ const serving = {
   OSL_PG_PORT: setting(port, '15432', 'Port of the Postgres protocol. 0: any free port.', '--pg-port <port>'),
   OSL_CONSOLE: setting(oneOf('off', 'on', 'admin'), 'off', 'Serve the [console](console.md) at `/console`; `admin`: with the pages for administrators. Default of `osl demo`: `admin`.', '--console <off|on|admin>'),
   OSL_DASHBOARDS: optional(directory, 'Folder with [dashboards](console.md#shared-dashboards) that the console lists by role. Read again on reload.', '--dashboards <dir>'),
-  OSL_WORKERS: setting(wordOr('auto', integer(1, MOST_WORKERS)), '1', 'Number of processes that share the ports; `auto`: one for each processor. [More](operations.md#several-workers).', '--workers <n|auto>'),
+  OSL_WORKERS: setting(wordOr('auto', integer(1, MAX_WORKERS)), '1', 'Number of processes that share the ports; `auto`: one for each processor. [More](operations.md#several-workers).', '--workers <n|auto>'),
 };
 
 // biome-ignore format: one setting a line
@@ -293,9 +293,9 @@ export function isSet(name: SettingName, env: Environment = process.env): boolea
   return (env[name] ?? '') !== '';
 }
 
-/** Reads variable `name` as the type of setting `like`; null if not set. @throws StartProblem */
-export function readVariable<N extends SettingName>(name: string, like: N): SettingValue<N> | null {
-  const setting: SettingDefinition<unknown> = { ...SETTINGS[like], default: null };
+/** Reads variable `name` as the type of setting `sample`; null if not set. @throws StartProblem */
+export function readVariable<N extends SettingName>(name: string, sample: N): SettingValue<N> | null {
+  const setting: SettingDefinition<unknown> = { ...SETTINGS[sample], default: null };
   return readValue(setting, name, process.env, process.cwd()) as SettingValue<N> | null;
 }
 
@@ -305,11 +305,11 @@ function readValue<T>(
   env: Environment,
   folder: string,
 ): T | null {
-  const given = env[name] ?? '';
-  const written = given === '' ? initial : given;
-  if (written === null) return null;
-  return type.parse(written, folder, (part) => {
-    const not = type.isSecret ? '' : `, not \`${part}\``;
-    throw new StartProblem(`${name} must ${type.isList ? 'name' : 'be'} ${type.takes}${not}`);
+  const envValue = env[name] ?? '';
+  const source = envValue === '' ? initial : envValue;
+  if (source === null) return null;
+  return type.parse(source, folder, (part) => {
+    const suffix = type.isSecret ? '' : `, not \`${part}\``;
+    throw new StartProblem(`${name} must ${type.isList ? 'name' : 'be'} ${type.takes}${suffix}`);
   });
 }

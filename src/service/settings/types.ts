@@ -67,10 +67,10 @@ function parseNumber(text: string): number {
 
 /** A whole number in `unit`, multiplied by `factor`: `mib` yields bytes, `seconds` milliseconds. */
 function numberIn(unit: string, factor: number) {
-  return (least: number, most: number): SettingType<number> =>
-    typeOf(`a whole number${unit} from ${least} to ${most}`, (text, _folder, refuse) => {
+  return (min: number, max: number): SettingType<number> =>
+    typeOf(`a whole number${unit} from ${min} to ${max}`, (text, _folder, refuse) => {
       const value = parseNumber(text);
-      return Number.isInteger(value) && value >= least && value <= most ? value * factor : refuse(text);
+      return Number.isInteger(value) && value >= min && value <= max ? value * factor : refuse(text);
     });
 }
 
@@ -84,10 +84,10 @@ export const percent = numberIn(' of percent', 0.01);
 export const port = integer(0, 65_535);
 
 /** A decimal number within inclusive bounds. */
-export function decimal(least: number, most: number): SettingType<number> {
-  return typeOf(`a number from ${least} to ${most}`, (text, _folder, refuse) => {
+export function decimal(min: number, max: number): SettingType<number> {
+  return typeOf(`a number from ${min} to ${max}`, (text, _folder, refuse) => {
     const value = parseNumber(text);
-    return Number.isFinite(value) && value >= least && value <= most ? value : refuse(text);
+    return Number.isFinite(value) && value >= min && value <= max ? value : refuse(text);
   });
 }
 
@@ -126,23 +126,23 @@ export function secret(takes: string): SettingType<string> {
 
 /** A path, made absolute. */
 export function path(takes: string): SettingType<string> {
-  return typeOf(takes, (value, folder) => absolute(value, folder));
+  return typeOf(takes, (value, folder) => toAbsolute(value, folder));
 }
 
-function absolute(value: string, folder: string): string {
+function toAbsolute(value: string, folder: string): string {
   return isAbsolute(value) ? value : resolve(folder, value);
 }
 
 /** An http or https URL as written. Its path or query may contain a token. */
-export const webUrl: SettingType<string> = typeOf('an http or https URL', webUrlIn, { isSecret: true });
+export const webUrl: SettingType<string> = typeOf('an http or https URL', requireWebUrl, { isSecret: true });
 
 /** The origin of an http or https URL, such as `https://osl.example`. */
 export const webOrigin: SettingType<string> = typeOf(
   'an http or https URL',
-  (value, folder, refuse) => new URL(webUrlIn(value, folder, refuse)).origin,
+  (value, folder, refuse) => new URL(requireWebUrl(value, folder, refuse)).origin,
 );
 
-function webUrlIn(value: string, _folder: string, refuse: (part: string) => never): string {
+function requireWebUrl(value: string, _folder: string, refuse: (part: string) => never): string {
   return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : refuse(value);
 }
 
@@ -192,13 +192,16 @@ export interface PublicKeyFile {
 export const publicKeyFiles: SettingType<readonly PublicKeyFile[]> = list(
   '`FILE` or `KID=FILE`, PEM or JWKS',
   (value, folder) => {
-    const at = value.indexOf('=');
-    const kid = at > 0 && !value.slice(0, at).includes('/') ? value.slice(0, at) : null;
-    return Object.freeze({ kid, file: absolute(kid === null ? value : value.slice(at + 1), folder) });
+    const separator = value.indexOf('=');
+    const kid = separator > 0 && !value.slice(0, separator).includes('/') ? value.slice(0, separator) : null;
+    return Object.freeze({
+      kid,
+      file: toAbsolute(kid === null ? value : value.slice(separator + 1), folder),
+    });
   },
 );
 
 /** Directories, which are made absolute, or URLs. */
 export const places: SettingType<readonly string[]> = list('directories and URLs', (value, folder) =>
-  /^[\w+.-]+:/.test(value) ? value : absolute(value, folder),
+  /^[\w+.-]+:/.test(value) ? value : toAbsolute(value, folder),
 );

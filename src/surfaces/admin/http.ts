@@ -30,7 +30,7 @@ import {
 import { type ShadowParts, shadowReport, startShadow, stopShadow } from '../../ask/operating/shadow.js';
 import { matrix } from '../../ask/why/matrix.js';
 import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
-import { addHooks, bareApp, close, listen, type MoreRoutes } from '../http/server.js';
+import { type AdditionalRoutes, addHooks, close, createApp, listen } from '../http/server.js';
 import { readRequest } from '../rest/call.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes } from '../rest/openapi/document.js';
@@ -79,9 +79,12 @@ function insightRoutes(
     '/admin/audit/records',
     schemas.auditRecords,
     [...FILTER_PARAMETERS, 'from', 'most'],
-    (given) => ({
-      filter: auditFilter(given),
-      page: { from: cursorParameter(given), most: countParameter(given, 'most', 1, MOST_RECORDS, 50) },
+    (parameters) => ({
+      filter: auditFilter(parameters),
+      page: {
+        from: cursorParameter(parameters),
+        most: countParameter(parameters, 'most', 1, MOST_RECORDS, 50),
+      },
     }),
     (call, { filter, page }) => searchRecords(parts(), call, filter, page),
   );
@@ -89,14 +92,14 @@ function insightRoutes(
     '/admin/audit/requests/:id',
     schemas.auditRequest,
     ['near'],
-    (given, request) => ({ id: idIn(request), near: timeParameter(given, 'near') }),
+    (parameters, request) => ({ id: requestIdOf(request), near: timeParameter(parameters, 'near') }),
     (call, { id, near }) => requestRecords(parts(), call, id, near),
   );
   get(
     '/admin/audit/requests/:id/proofs',
     schemas.auditProofs,
     [],
-    (_, request) => idIn(request),
+    (_, request) => requestIdOf(request),
     async (call, id) => ({ proofs: await requestProofs(parts(), call, id) }),
   );
   show('/admin/policy/shadow', schemas.shadow, (call) => shadowReport(parts(), call));
@@ -105,9 +108,14 @@ function insightRoutes(
     limits(parts(), call, question),
   );
   show('/admin/freshness', schemas.freshness, (call) => freshness(parts(), call));
-  const job = (path: string, name: JobName, looked: FastifySchema, begun: FastifySchema): void => {
-    show(path, looked, (call) => lookAtJob(parts(), call, name));
-    app.post(path, { schema: begun }, async (request, reply) =>
+  const job = (
+    path: string,
+    name: JobName,
+    statusSchema: FastifySchema,
+    startSchema: FastifySchema,
+  ): void => {
+    show(path, statusSchema, (call) => lookAtJob(parts(), call, name));
+    app.post(path, { schema: startSchema }, async (request, reply) =>
       sendAnswer(request, reply, await beginJob(parts(), request.call, name)),
     );
   };
@@ -123,14 +131,14 @@ function getRoutes(app: FastifyInstance, parts: () => RequestParts) {
   const get = <T>(
     path: string,
     schema: FastifySchema,
-    known: readonly string[],
-    read: (given: Parameters, request: FastifyRequest) => T,
+    parameterNames: readonly string[],
+    read: (parameters: Parameters, request: FastifyRequest) => T,
     answer: (call: RequestCall, parsed: T) => Promise<object>,
   ): void => {
     app.get(path, { schema }, async (request: FastifyRequest, reply: FastifyReply) => {
       const { call } = request;
       const parsed = await readRequest(parts(), call, 'admin_show', () =>
-        read(queryParameters(request, known), request),
+        read(queryParameters(request, parameterNames), request),
       );
       return sendAnswer(request, reply, await answer(call, parsed));
     });
@@ -141,7 +149,7 @@ function getRoutes(app: FastifyInstance, parts: () => RequestParts) {
 }
 
 /** Returns the request id from the path. @throws QueryError E4040 if it is malformed */
-function idIn({ params }: FastifyRequest): string {
+function requestIdOf({ params }: FastifyRequest): string {
   const id: unknown = typeof params === 'object' && params !== null ? Reflect.get(params, 'id') : null;
   if (typeof id !== 'string' || !REQUEST_ID.test(id)) throw queryError('notFound', {});
   return id;
@@ -202,7 +210,7 @@ export async function createAdminHttp(
   const listener = listenerOf(tls, REQUEST_TIMEOUT_MS, CONNECTION_TIMEOUT_MS, (socket) =>
     clientErrors.refuse(socket),
   );
-  const app = bareApp(parts, clientErrors, listener);
+  const app = createApp(parts, clientErrors, listener);
   addHooks(app, parts, inflight, clientErrors, ADMIN_METHODS);
   await documentRoutes(app, version, ADMIN_DOCUMENT);
   stateRoutes(app, () => parts);
@@ -263,13 +271,13 @@ function sessionRoutes(
   parts: () => OperatingParts,
   schemas: SessionSchemas = OPERATIONS,
 ): void {
-  for (const what of ['cancel', 'end'] as const) {
+  for (const action of ['cancel', 'end'] as const) {
     app.post<{ Params: { id: string } }>(
-      `/admin/sessions/:id/${what}`,
-      { schema: schemas[what] },
+      `/admin/sessions/:id/${action}`,
+      { schema: schemas[action] },
       async (request, reply) => {
-        await command(parts(), request.call, request.params.id, what);
-        return sendAnswer(request, reply, { done: what });
+        await command(parts(), request.call, request.params.id, action);
+        return sendAnswer(request, reply, { done: action });
       },
     );
   }
@@ -277,8 +285,8 @@ function sessionRoutes(
 
 function tokenRoutes(app: FastifyInstance, parts: AdminParts): void {
   app.post('/admin/tokens/revoke', { schema: OPERATIONS.revoke }, async (request, reply) => {
-    const made = await revoke(parts, request.call, () => readRevocation(request));
-    return sendAnswer(request, reply, made);
+    const revocation = await revoke(parts, request.call, () => readRevocation(request));
+    return sendAnswer(request, reply, revocation);
   });
   getRoutes(app, () => parts).show('/admin/tokens/revoked', OPERATIONS.revoked, async (call) => ({
     revoked: await revocations(parts, call),
@@ -287,8 +295,8 @@ function tokenRoutes(app: FastifyInstance, parts: AdminParts): void {
 
 function shadowRoutes(app: FastifyInstance, parts: AdminParts): void {
   app.post('/admin/policy/shadow/start', { schema: OPERATIONS.startShadow }, async (request, reply) => {
-    const started = await startShadow(parts, request.call, () => readShadow(request));
-    return sendAnswer(request, reply, started);
+    const shadow = await startShadow(parts, request.call, () => readShadow(request));
+    return sendAnswer(request, reply, shadow);
   });
   app.post('/admin/policy/shadow/stop', { schema: OPERATIONS.stopShadow }, async (request, reply) =>
     sendAnswer(request, reply, await stopShadow(parts, request.call)),
@@ -296,11 +304,11 @@ function shadowRoutes(app: FastifyInstance, parts: AdminParts): void {
 }
 
 function serverRoutes(app: FastifyInstance, parts: AdminParts): void {
-  for (const on of [true, false]) {
-    const done = on ? 'drain' : 'resume';
-    app.post(`/admin/${done}`, { schema: OPERATIONS[done] }, async (request, reply) => {
-      await drain(parts, request.call, on);
-      return sendAnswer(request, reply, { done });
+  for (const draining of [true, false]) {
+    const action = draining ? 'drain' : 'resume';
+    app.post(`/admin/${action}`, { schema: OPERATIONS[action] }, async (request, reply) => {
+      await drain(parts, request.call, draining);
+      return sendAnswer(request, reply, { done: action });
     });
   }
   app.post('/admin/reload', { schema: OPERATIONS.reload }, async (request, reply) =>
@@ -328,19 +336,23 @@ const ADMIN_LISTENER_ONLY: ReadonlySet<string> = new Set([
 /**
  * Returns the routes behind the console's admin pages, for the REST listener. The public document does not list them.
  */
-export function adminBesideRest(parts: () => OperatingParts & InsightParts & ShadowParts): MoreRoutes {
+export function adminRoutesForRest(
+  parts: () => OperatingParts & InsightParts & ShadowParts,
+): AdditionalRoutes {
   const methods = new Map([...ADMIN_METHODS].filter(([path]) => !ADMIN_LISTENER_ONLY.has(path)));
   return Object.freeze({
     methods,
     add: (app: FastifyInstance) => {
-      stateRoutes(app, parts, hidden(OPERATIONS));
-      sessionRoutes(app, parts, hidden(OPERATIONS));
-      insightRoutes(app, parts, hidden(INSIGHT_OPERATIONS));
+      stateRoutes(app, parts, hiddenOperations(OPERATIONS));
+      sessionRoutes(app, parts, hiddenOperations(OPERATIONS));
+      insightRoutes(app, parts, hiddenOperations(INSIGHT_OPERATIONS));
     },
   });
 }
 
-function hidden<K extends string>(operations: Readonly<Record<K, FastifySchema>>): Record<K, FastifySchema> {
+function hiddenOperations<K extends string>(
+  operations: Readonly<Record<K, FastifySchema>>,
+): Record<K, FastifySchema> {
   // cast: the keys are the same; every operation is hidden
   return Object.fromEntries(Object.keys(operations).map((name) => [name, HIDDEN_OPERATION])) as Record<
     K,

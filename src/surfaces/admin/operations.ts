@@ -16,7 +16,7 @@ function adminOperation(
   summary: string,
   answer: JsonShape,
   parameters: Readonly<Record<string, JsonShape>> = {},
-  more: readonly AdminRefusal[] = [],
+  refusalNames: readonly AdminRefusal[] = [],
   body: Readonly<Record<string, unknown>> = {},
 ) {
   return operation({
@@ -26,7 +26,7 @@ function adminOperation(
     security: BEARER,
     ...body,
     ...(Object.keys(parameters).length > 0 && { querystring: { type: 'object', properties: parameters } }),
-    response: { 200: json(answer, summary), ...refusals(...ANY_CALL, 'operatorsOnly', ...more) },
+    response: { 200: json(answer, summary), ...refusals(...ANY_CALL, 'operatorsOnly', ...refusalNames) },
   });
 }
 
@@ -34,8 +34,14 @@ function listOperation(operationId: string, summary: string, member: string, ele
   return adminOperation(operationId, summary, object({ request_id: REQUEST_ID, [member]: list(element) }));
 }
 
-function commandOperation(operationId: string, summary: string, more: readonly AdminRefusal[] = []) {
-  return adminOperation(operationId, summary, object({ request_id: REQUEST_ID, done: text() }), {}, more);
+function commandOperation(operationId: string, summary: string, refusalNames: readonly AdminRefusal[] = []) {
+  return adminOperation(
+    operationId,
+    summary,
+    object({ request_id: REQUEST_ID, done: text() }),
+    {},
+    refusalNames,
+  );
 }
 
 export const OPERATIONS = Object.freeze({
@@ -118,7 +124,7 @@ export const OPERATIONS = Object.freeze({
   shutdown: commandOperation('shutdown', 'Shut down the server, as SIGTERM does'),
 });
 
-const FROM = text('Value of `next` of the previous page.');
+const PAGE_CURSOR = text('Value of `next` of the previous page.');
 
 export const INSIGHT_OPERATIONS = Object.freeze({
   matrix: adminOperation('matrix', 'Access of each subject of the policy to each column', ref('MatrixPage'), {
@@ -137,7 +143,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
     'accessRequests',
     'Access requests, with the roles and the grant that would give access now',
     ACCESS_REQUESTS,
-    { from: FROM },
+    { from: PAGE_CURSOR },
     ['auditUnreadable'],
   ),
   auditRecords: adminOperation(
@@ -157,7 +163,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
       outcome: oneOf(...OUTCOMES),
       code: text(),
       request: text('Only records of the request with this ID.'),
-      from: FROM,
+      from: PAGE_CURSOR,
       most: text('Maximum number of records, from 1 to 200. Default: 50.'),
     },
     ['auditUnreadable'],

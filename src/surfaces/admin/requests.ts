@@ -11,8 +11,8 @@ import { LONGEST_SHADOW_SECONDS } from '../../ask/shadow/shadow-report.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
-import { readerOf, readerOfOne } from '../rest/bodies/reader.js';
-import { malformed, termIn } from '../rest/problem.js';
+import { bodyReader, oneOfReader } from '../rest/bodies/reader.js';
+import { malformed, readTerm } from '../rest/problem.js';
 import { exactly, type JsonShape, orNull, text } from '../rest/shape.js';
 
 /** Reads and validates the parameters and bodies of admin requests. */
@@ -21,51 +21,50 @@ import { exactly, type JsonShape, orNull, text } from '../rest/shape.js';
 export type Parameters = ReadonlyMap<string, string>;
 
 /** Returns a text parameter, or null if it is missing or empty. @throws QueryError E0511 */
-function textParameter(given: Parameters, name: string): string | null {
-  const text = given.get(name) ?? '';
-  return text.trim() === '' ? null : termIn(name, text);
+function textParameter(parameters: Parameters, name: string): string | null {
+  const text = parameters.get(name) ?? '';
+  return text.trim() === '' ? null : readTerm(name, text);
 }
 
-function listParameter(given: Parameters, name: string, most: number): readonly string[] | null {
-  const text = given.get(name) ?? '';
+function listParameter(parameters: Parameters, name: string, max: number): readonly string[] | null {
+  const text = parameters.get(name) ?? '';
   if (text.trim() === '') return null;
-  const names = text.split(',', most + 1).map((one) => termIn(name, one));
-  if (names.length > most) throw malformed(`\`${name}\` lists ${most} names at most`);
+  const names = text.split(',', max + 1).map((item) => readTerm(name, item));
+  if (names.length > max) throw malformed(`\`${name}\` lists ${max} names at most`);
   return names;
 }
 
-/** Returns a whole number from `least` to `most`; `otherwise` if the parameter is missing. @throws QueryError E0511 */
+/** Returns a whole number from `min` to `max`; `defaultValue` if the parameter is missing. @throws QueryError E0511 */
 export function countParameter(
-  given: Parameters,
+  parameters: Parameters,
   name: string,
-  least: number,
-  most: number,
-  otherwise: number,
+  min: number,
+  max: number,
+  defaultValue: number,
 ): number {
-  const text = given.get(name);
-  if (text === undefined) return otherwise;
+  const text = parameters.get(name);
+  if (text === undefined) return defaultValue;
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= least && value <= most))
-    throw malformed(`\`${name}\` is a whole number from ${least} to ${most}`);
+  if (!(value >= min && value <= max)) throw malformed(`\`${name}\` is a whole number from ${min} to ${max}`);
   return value;
 }
 
 /** Returns a parameter that must be one of `words`, or null if it is missing. @throws QueryError E0511 */
 function wordParameter<const W extends string>(
-  given: Parameters,
+  parameters: Parameters,
   name: string,
   words: readonly W[],
 ): W | null {
-  const text = textParameter(given, name);
+  const text = textParameter(parameters, name);
   if (text === null) return null;
-  const word = words.find((one) => one === text);
-  if (word === undefined) throw malformed(`\`${name}\` is one of ${words.join(', ')}`);
-  return word;
+  const choice = words.find((word) => word === text);
+  if (choice === undefined) throw malformed(`\`${name}\` is one of ${words.join(', ')}`);
+  return choice;
 }
 
 /** Converts an RFC 3339 timestamp to the audit log's format; null if it is missing. @throws QueryError E0511 */
-export function timeParameter(given: Parameters, name: string): string | null {
-  const text = textParameter(given, name);
+export function timeParameter(parameters: Parameters, name: string): string | null {
+  const text = textParameter(parameters, name);
   if (text === null) return null;
   const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(ms)) throw malformed(`\`${name}\` is a moment, such as 2026-01-31T09:00:00Z`);
@@ -73,8 +72,8 @@ export function timeParameter(given: Parameters, name: string): string | null {
 }
 
 /** Returns the cursor that an earlier page returned as `next`, or null for the first page. @throws QueryError E0511 */
-export function cursorParameter(given: Parameters): string | null {
-  const text = given.get('from') ?? '';
+export function cursorParameter(parameters: Parameters): string | null {
+  const text = parameters.get('from') ?? '';
   if (text === '') return null;
   if (!/^[\w-]{1,8192}$/.test(text)) throw malformed('`from` is none that a page gave');
   return text;
@@ -100,42 +99,42 @@ export const FILTER_PARAMETERS = [
   'request',
 ] as const;
 
-export function auditFilter(given: Parameters): AuditQuery {
+export function auditFilter(parameters: Parameters): AuditQuery {
   const members = {
-    subject: textParameter(given, 'subject'),
-    object: textParameter(given, 'object'),
-    name: textParameter(given, 'name'),
-    since: timeParameter(given, 'since'),
-    until: timeParameter(given, 'until'),
-    kind: wordParameter(given, 'kind', KINDS),
-    action: textParameter(given, 'action'),
-    surface: wordParameter(given, 'surface', SURFACES),
-    decision: wordParameter(given, 'decision', DECISIONS),
-    outcome: wordParameter(given, 'outcome', OUTCOMES),
-    code: textParameter(given, 'code'),
-    requestId: textParameter(given, 'request'),
+    subject: textParameter(parameters, 'subject'),
+    object: textParameter(parameters, 'object'),
+    name: textParameter(parameters, 'name'),
+    since: timeParameter(parameters, 'since'),
+    until: timeParameter(parameters, 'until'),
+    kind: wordParameter(parameters, 'kind', KINDS),
+    action: textParameter(parameters, 'action'),
+    surface: wordParameter(parameters, 'surface', SURFACES),
+    decision: wordParameter(parameters, 'decision', DECISIONS),
+    outcome: wordParameter(parameters, 'outcome', OUTCOMES),
+    code: textParameter(parameters, 'code'),
+    requestId: textParameter(parameters, 'request'),
   };
   // Include only the members that were given: an empty member would match nothing.
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as AuditQuery;
 }
 
 /** @throws QueryError E0511 */
-export function historyQuestion(given: Parameters): HistoryQuestion {
+export function historyQuestion(parameters: Parameters): HistoryQuestion {
   return {
-    span: wordParameter(given, 'span', SPAN_NAMES) ?? 'hour',
-    by: wordParameter(given, 'by', GROUPINGS) ?? 'all',
+    span: wordParameter(parameters, 'span', SPAN_NAMES) ?? 'hour',
+    by: wordParameter(parameters, 'by', GROUPINGS) ?? 'all',
   };
 }
 
-const MOST_MINUTES_MS = 60 * MINUTE_MS;
+const MAX_PERIOD_MS = 60 * MINUTE_MS;
 
 /** @throws QueryError E0511 */
-export function minutesQuestion(given: Parameters): MinutesQuestion {
-  const start = timeParameter(given, 'from');
+export function minutesQuestion(parameters: Parameters): MinutesQuestion {
+  const start = timeParameter(parameters, 'from');
   const from = start === null ? Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS : Date.parse(start);
-  const end = timeParameter(given, 'until');
+  const end = timeParameter(parameters, 'until');
   const until = end === null ? from + MINUTE_MS : Date.parse(end);
-  if (!(until > from && until - from <= MOST_MINUTES_MS))
+  if (!(until > from && until - from <= MAX_PERIOD_MS))
     throw malformed('`until` is after `from`, by at most an hour');
   return { from, until };
 }
@@ -143,10 +142,10 @@ export function minutesQuestion(given: Parameters): MinutesQuestion {
 export const LIMITS_PARAMETERS = ['subject', 'chain', 'task'] as const;
 
 /** Parses a request for the limits of `chain`, or of `subject` acting without a chain. @throws QueryError E0511 */
-export function limitsQuestion(given: Parameters): LimitsQuestion {
-  const subject = textParameter(given, 'subject');
-  const chain = listParameter(given, 'chain', MOST_CHAIN) ?? (subject === null ? [] : [subject]);
-  return { chain, task: textParameter(given, 'task') };
+export function limitsQuestion(parameters: Parameters): LimitsQuestion {
+  const subject = textParameter(parameters, 'subject');
+  const chain = listParameter(parameters, 'chain', MAX_CHAIN_LENGTH) ?? (subject === null ? [] : [subject]);
+  return { chain, task: textParameter(parameters, 'task') };
 }
 
 export const MATRIX_PARAMETERS = [
@@ -160,23 +159,23 @@ export const MATRIX_PARAMETERS = [
   'chain',
 ] as const;
 
-const MOST_CHAIN = 16;
+const MAX_CHAIN_LENGTH = 16;
 
 /** @throws QueryError E0511 */
-export function matrixQuestion(given: Parameters): MatrixQuestion {
-  const sees = listParameter(given, 'sees', VISIBILITIES.length);
-  const chain = listParameter(given, 'chain', MOST_CHAIN);
+export function matrixQuestion(parameters: Parameters): MatrixQuestion {
+  const sees = listParameter(parameters, 'sees', VISIBILITIES.length);
+  const chain = listParameter(parameters, 'chain', MAX_CHAIN_LENGTH);
   if (sees !== null && !sees.every(isVisibility))
     throw malformed(`\`sees\` lists some of ${VISIBILITIES.join(', ')}`);
   if (chain !== null && new Set(chain).size < chain.length) throw malformed('`chain` names a subject twice');
   return {
-    subject: textParameter(given, 'subject') ?? '',
-    object: textParameter(given, 'object') ?? '',
+    subject: textParameter(parameters, 'subject') ?? '',
+    object: textParameter(parameters, 'object') ?? '',
     sees: sees === null ? null : sees.filter(isVisibility),
-    after: textParameter(given, 'after'),
-    subjects: countParameter(given, 'subjects', 1, MOST_SUBJECTS, MOST_SUBJECTS),
-    from: countParameter(given, 'from', 0, 10_000_000, 0),
-    rows: countParameter(given, 'rows', 1, MOST_ROWS, MOST_ROWS),
+    after: textParameter(parameters, 'after'),
+    subjects: countParameter(parameters, 'subjects', 1, MOST_SUBJECTS, MOST_SUBJECTS),
+    from: countParameter(parameters, 'from', 0, 10_000_000, 0),
+    rows: countParameter(parameters, 'rows', 1, MOST_ROWS, MOST_ROWS),
     chain,
   };
 }
@@ -195,18 +194,18 @@ export const REVOCATIONS = {
   session: exactly({ session: text('ID of a session or request whose token is revoked.') }),
 };
 
-const read = readerOfOne(REVOCATIONS);
+const readRevocationBody = oneOfReader(REVOCATIONS);
 
 /** @throws QueryError E4150, E0511 */
 export function readRevocation(request: FastifyRequest): RevocationTarget {
-  const revocation = read(jsonFields(request));
+  const revocation = readRevocationBody(jsonFields(request));
   switch (revocation.kind) {
     case 'token_id':
-      return { kind: 'token', name: nameIn('token_id', revocation.read.token_id) };
+      return { kind: 'token', name: requireName('token_id', revocation.members.token_id) };
     case 'subject':
-      return { kind: 'subject', name: nameIn('subject', revocation.read.subject) };
+      return { kind: 'subject', name: requireName('subject', revocation.members.subject) };
     case 'session':
-      return { kind: 'session', name: nameIn('session', revocation.read.session) };
+      return { kind: 'session', name: requireName('session', revocation.members.session) };
   }
 }
 
@@ -222,7 +221,7 @@ export const SHADOW_REQUEST = exactly({
   'for_seconds?': orNull(SECONDS),
 });
 
-const readShadowBody = readerOf(SHADOW_REQUEST);
+const readShadowBody = bodyReader(SHADOW_REQUEST);
 
 /** @throws QueryError E4150, E0511 */
 export function readShadow(request: FastifyRequest): ShadowRequest {
@@ -230,7 +229,7 @@ export function readShadow(request: FastifyRequest): ShadowRequest {
   return { policy, forSeconds: for_seconds ?? null };
 }
 
-function nameIn(field: string, value: string): string {
+function requireName(field: string, value: string): string {
   if (isName(value)) return value;
   throw malformed(`\`${field}\` is a name of 1 to 256 characters, none of them a control character`);
 }

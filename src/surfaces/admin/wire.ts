@@ -39,30 +39,30 @@ import {
 
 const ADMIN_DATABASE = 'osl_admin';
 
-const MOST_MESSAGE_BYTES = 65_536;
-const MOST_UNAUTHENTICATED = 100;
+const MAX_MESSAGE_BYTES = 65_536;
+const MAX_UNAUTHENTICATED = 100;
 
 /** Postgres endpoint for operators, with SHOW and a few other commands modelled on PgBouncer's. */
 export function createAdminWire(
   parts: OperatingParts,
-  configured: ProcessConfiguration,
+  configuration: ProcessConfiguration,
   tls: WireTls | null,
 ): WireServer {
   return createWireServer(
     {
       ...(tls !== null && { tls }),
-      maxMessageBytes: MOST_MESSAGE_BYTES,
-      maxUnauthenticated: MOST_UNAUTHENTICATED,
+      maxMessageBytes: MAX_MESSAGE_BYTES,
+      maxUnauthenticated: MAX_UNAUTHENTICATED,
       onInternalError: (cause) =>
         parts.log.error('internal error on the admin wire', {
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
         }),
     },
-    handlerOf(parts, configured),
+    handlerOf(parts, configuration),
   );
 }
 
-function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Handler {
+function handlerOf(parts: OperatingParts, configuration: ProcessConfiguration): Handler {
   return {
     async authenticate({ user, database, password, remoteAddress }) {
       const call = bearerCall(remoteAddress, password);
@@ -71,16 +71,16 @@ function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Han
         if (database !== ADMIN_DATABASE)
           throw await refusedLogin(parts, call, identity, noDatabase(database, ADMIN_DATABASE));
         await adminLogin(parts, { ...callOf(identity), requestId: call.requestId });
-        return new AdminSession(parts, identity, configured);
-      } catch (failure) {
-        throw loginError(failure, call.requestId);
+        return new AdminSession(parts, identity, configuration);
+      } catch (cause) {
+        throw loginError(cause, call.requestId);
       }
     },
     recordRefusal: (event) => recordRefusedConnection(parts, event),
   };
 }
 
-const AT_REST: SeriesEnd = { status: 'I', changes: [], idleLimit: null };
+const IDLE: SeriesEnd = { status: 'I', changes: [], idleLimit: null };
 
 class AdminSession implements SessionHandler {
   readonly parameters: ReadonlyMap<string, string> = new Map([
@@ -94,18 +94,18 @@ class AdminSession implements SessionHandler {
   ]);
   readonly #parts: OperatingParts;
   readonly #identity: Identity;
-  readonly #configured: ProcessConfiguration;
+  readonly #configuration: ProcessConfiguration;
   readonly #records: SessionRecords;
 
-  constructor(parts: OperatingParts, identity: Identity, configured: ProcessConfiguration) {
+  constructor(parts: OperatingParts, identity: Identity, configuration: ProcessConfiguration) {
     this.#parts = parts;
     this.#records = new SessionRecords(parts, () => callOf(identity));
     this.#identity = identity;
-    this.#configured = configured;
+    this.#configuration = configuration;
   }
 
   endSeries(): SeriesEnd {
-    return AT_REST;
+    return IDLE;
   }
 
   split(text: string) {
@@ -119,9 +119,9 @@ class AdminSession implements SessionHandler {
   }
 
   async prepare(text: string): Promise<WireStatement | null> {
-    const [verb = '', object = '', ...more] = text.trim().replace(/;\s*$/, '').split(/\s+/);
+    const [verb = '', object = '', ...rest] = text.trim().replace(/;\s*$/, '').split(/\s+/);
     if (verb === '') return null;
-    const statement = more.length === 0 ? this.#statement(verb.toLowerCase(), object) : null;
+    const statement = rest.length === 0 ? this.#statement(verb.toLowerCase(), object) : null;
     if (statement !== null) return statement;
     throw error('42601', 'this is not a command of osl_admin', { hint: 'SHOW HELP lists them' });
   }
@@ -132,8 +132,8 @@ class AdminSession implements SessionHandler {
     if (verb === 'show') return this.#show(object.toLowerCase());
     if (verb === 'cancel' || verb === 'kill') {
       if (object === '') return null;
-      const what = verb === 'cancel' ? 'cancel' : 'end';
-      return this.#command(verb, (call) => command(parts, call, object, what));
+      const action = verb === 'cancel' ? 'cancel' : 'end';
+      return this.#command(verb, (call) => command(parts, call, object, action));
     }
     if (object !== '') return null;
     switch (verb) {
@@ -161,12 +161,12 @@ class AdminSession implements SessionHandler {
 
   #show(name: string): WireStatement | null {
     if (name === 'help' || name === '') return this.#help();
-    const known = SHOWN.find((shown): shown is ShownName => shown === name);
-    if (known === undefined) return null;
-    const { columns } = show(known, [], this.#configured);
+    const tableName = TABLE_NAMES.find((candidate): candidate is TableName => candidate === name);
+    if (tableName === undefined) return null;
+    const { columns } = buildTable(tableName, [], this.#configuration);
     return commandStatement(columns.map(textColumn), () =>
       this.#runRecorded(async (call) => {
-        const { rows } = show(known, await serverStatus(this.#parts, call), this.#configured);
+        const { rows } = buildTable(tableName, await serverStatus(this.#parts, call), this.#configuration);
         return { tag: 'SHOW', rows };
       }),
     );
@@ -240,7 +240,7 @@ interface TextTable {
 }
 
 /** Tables available through SHOW; those that PgBouncer also has use its names. */
-const SHOWN = [
+const TABLE_NAMES = [
   'clients',
   'servers',
   'pools',
@@ -253,10 +253,10 @@ const SHOWN = [
   'config',
   'version',
 ] as const;
-type ShownName = (typeof SHOWN)[number];
+type TableName = (typeof TABLE_NAMES)[number];
 
 const HELP: readonly string[] = [
-  ...SHOWN.map((name) => `SHOW ${name.toUpperCase()}`),
+  ...TABLE_NAMES.map((name) => `SHOW ${name.toUpperCase()}`),
   'CANCEL <id>    cancel the statement of a session or request',
   'KILL <id>      a session, or a request',
   'DRAIN          accept no new sessions, and report not ready',
@@ -272,10 +272,14 @@ export interface ProcessConfiguration {
   readonly settings: readonly (readonly [name: string, value: string])[];
 }
 
-function show(name: ShownName, views: readonly ProcessView[], configured: ProcessConfiguration): TextTable {
+function buildTable(
+  name: TableName,
+  views: readonly ProcessView[],
+  configuration: ProcessConfiguration,
+): TextTable {
   switch (name) {
     case 'clients':
-      return table(CLIENT, views.flatMap(({ sessions }) => sessions).map(clientRow));
+      return table(CLIENT_COLUMNS, views.flatMap(({ sessions }) => sessions).map(clientRow));
     case 'servers':
       return table(
         'process database purpose state open running',
@@ -318,11 +322,11 @@ function show(name: ShownName, views: readonly ProcessView[], configured: Proces
         views.flatMap(({ pools }) =>
           pools
             .filter(({ purpose }) => purpose === 'questions')
-            .map((p) => [nameOf(p), p.process, p.size, p.open, p.reach]),
+            .map((p) => [poolName(p), p.process, p.size, p.open, p.reach]),
         ),
       );
     case 'users':
-      return table('name sessions', usersOf(views));
+      return table('name sessions', sessionsByUser(views));
     case 'caches':
       return table(
         'process cache entries bytes hits misses',
@@ -351,9 +355,9 @@ function show(name: ShownName, views: readonly ProcessView[], configured: Proces
         ]),
       );
     case 'config':
-      return table('key value', configured.settings);
+      return table('key value', configuration.settings);
     case 'version':
-      return table('version', [[`OSL Gateway ${configured.version}`]]);
+      return table('version', [[`OSL Gateway ${configuration.version}`]]);
     default: {
       const unknown: never = name;
       return unknown;
@@ -361,10 +365,10 @@ function show(name: ShownName, views: readonly ProcessView[], configured: Proces
   }
 }
 
-const CLIENT =
+const CLIENT_COLUMNS =
   'type user subject state connect_time state_since id process application_name fingerprint shape';
 
-function clientRow(s: SessionView): readonly ShownValue[] {
+function clientRow(s: SessionView): readonly CellValue[] {
   return [
     s.surface,
     s.user,
@@ -381,20 +385,20 @@ function clientRow(s: SessionView): readonly ShownValue[] {
 }
 
 /** The connector's name, followed by the standby's name if the pool belongs to a standby. */
-function nameOf({ connector, standby }: ProcessView['pools'][number]): string {
+function poolName({ connector, standby }: ProcessView['pools'][number]): string {
   return standby === null ? connector : `${connector}/${standby}`;
 }
 
-function usersOf(views: readonly ProcessView[]): readonly (readonly ShownValue[])[] {
+function sessionsByUser(views: readonly ProcessView[]): readonly (readonly CellValue[])[] {
   const counts = new Map<string, number>();
   for (const { sessions } of views)
     for (const { subject } of sessions) counts.set(subject ?? '', (counts.get(subject ?? '') ?? 0) + 1);
   return [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-type ShownValue = string | number | boolean | null | undefined;
+type CellValue = string | number | boolean | null | undefined;
 
 /** Builds a table; `columns` lists the column names, separated by spaces. */
-function table(columns: string, rows: readonly (readonly ShownValue[])[]): TextTable {
+function table(columns: string, rows: readonly (readonly CellValue[])[]): TextTable {
   return { columns: columns.split(' '), rows: rows.map((row) => row.map((cell) => String(cell ?? ''))) };
 }

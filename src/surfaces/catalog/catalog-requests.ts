@@ -12,13 +12,13 @@ import { type CatalogModel, modelOf } from './model.js';
 import { type BackendReply, CatalogFault, MAX_CHANGES, MAX_SIGNALS } from './reply.js';
 
 /** A statement as prepared by the client. */
-export interface CatalogText {
+export interface CatalogQuery {
   readonly text: string;
   /** OIDs that the client declared for `$1 …`; 0 lets the engine infer the type. */
   readonly parameterTypes: readonly number[];
 }
 
-export interface CatalogQuestion extends CatalogText {
+export interface CatalogRequest extends CatalogQuery {
   readonly requestId: string;
   readonly identity: Identity;
   readonly origin: Origin;
@@ -42,7 +42,7 @@ export interface CatalogDelivery {
 
 /** A described catalog statement. `record` writes its audit record if it is never executed. */
 export interface PreparedCatalog {
-  readonly described: StatementDescription;
+  readonly description: StatementDescription;
   readonly payment: Payment;
   record(): Promise<void>;
 }
@@ -56,54 +56,54 @@ export interface PreparedCatalog {
 export async function describeCatalog(
   parts: RequestParts,
   catalogs: CatalogProvider,
-  question: CatalogQuestion,
+  request: CatalogRequest,
   signal: AbortSignal | null,
 ): Promise<PreparedCatalog> {
-  const { identity } = question;
-  const call = callOf(question);
-  const considered = await authorize<StatementDescription>(parts, call, {
+  const { identity } = request;
+  const call = callOf(request);
+  const authorized = await authorize<StatementDescription>(parts, call, {
     action: 'prepare',
     target: call.body,
     bucket: 'catalog',
     readsNoRows: true,
     decide: async (caller) => {
-      const model = await visibleTo(caller);
+      const model = await visibleModel(caller);
       return (
-        catalogs.cachedDescription(model, question) ??
+        catalogs.cachedDescription(model, request) ??
         (await catalogs.use(model, identity.subject, signal, (instance) =>
-          instance.describe(callerIn(question), question, signal),
+          instance.describe(callerOf(request), request, signal),
         ))
       );
     },
   });
-  considered.suspend();
-  const { decided: described } = considered;
-  return Object.freeze({ described, payment: new Payment(), record: () => considered.finish() });
+  authorized.suspend();
+  const { decided: description } = authorized;
+  return Object.freeze({ description, payment: new Payment(), record: () => authorized.finish() });
 }
 
 /**
  * Runs a catalog statement through `respond`, under the current policy. The engine holds no data, only the part of the
- * catalog that the caller may see, so its refusal is the decision: the statement runs first, and its answer is held
- * back until the audit record is written.
+ * catalog that the caller may see. Whether it answers or refuses the statement is therefore the decision to record: the
+ * statement runs first, and its answer is held back until the audit record is written.
  *
  * @throws QueryError, CatalogFault
  */
-export function askCatalog(
+export function queryCatalog(
   parts: RequestParts,
   catalogs: CatalogProvider,
-  question: CatalogQuestion,
+  request: CatalogRequest,
   expected: StatementDescription,
   delivery: CatalogDelivery,
 ): Promise<BackendReply> {
-  const call = callOf(question);
+  const call = callOf(request);
   return respond<CatalogOutcome, BackendReply>(parts, call, {
     action: 'catalog',
     target: call.body,
     bucket: 'catalog',
     readsNoRows: true,
-    payment: question.payment,
+    payment: request.payment,
     decide: (caller) =>
-      outcomeOf(async () => run(catalogs, await visibleTo(caller), question, expected, delivery)),
+      outcomeOf(async () => run(catalogs, await visibleModel(caller), request, expected, delivery)),
     signal: delivery.signal,
     countRows: ({ rowCount }) => ({ rows: rowCount, truncated: false }),
     answer: async (statement) => {
@@ -136,10 +136,10 @@ async function outcomeOf(statement: () => Promise<BackendReply>): Promise<Catalo
 /** Refuses and records a statement that mixes catalog and data, or writes. @throws QueryError */
 export async function refuseLane(
   parts: RequestParts,
-  question: CatalogQuestion,
+  request: CatalogRequest,
   lane: Extract<StatementLane, { kind: 'mixed' | 'writes' }>,
 ): Promise<never> {
-  const call = callOf(question);
+  const call = callOf(request);
   const refuse = (caller: Caller): never => {
     requireAccess(caller);
     throw lane.kind === 'writes'
@@ -155,24 +155,24 @@ export async function refuseLane(
     bucket: 'catalog',
     readsNoRows: true,
     decide: refuse,
-    answer: (refused) => refused,
+    answer: (never) => never,
   });
 }
 
 async function run(
   catalogs: CatalogProvider,
   model: CatalogModel,
-  question: CatalogQuestion,
+  request: CatalogRequest,
   expected: StatementDescription,
   { values, formats, signal, memory }: CatalogDelivery,
 ): Promise<BackendReply> {
-  const caller = callerIn(question);
-  return catalogs.use(model, question.identity.subject, signal, async (instance) => {
-    const now = await instance.describe(caller, question, signal);
-    if (JSON.stringify(now) !== JSON.stringify(expected)) throw queryError('planChanged', {});
+  const caller = callerOf(request);
+  return catalogs.use(model, request.identity.subject, signal, async (instance) => {
+    const current = await instance.describe(caller, request, signal);
+    if (JSON.stringify(current) !== JSON.stringify(expected)) throw queryError('planChanged', {});
     const rows = catalogs.maxRows;
     const run = { values, formats, maxRows: rows + 1 };
-    const reply = await instance.query(caller, question, run, signal);
+    const reply = await instance.query(caller, request, run, signal);
     for (const part of reply.rows) memory.requireRows(part);
     if (reply.rowCount > rows) throw queryError('rowCap', { limit: rows });
     if (reply.changes.length > MAX_CHANGES)
@@ -183,7 +183,7 @@ async function run(
   });
 }
 
-function visibleTo(caller: Caller): Promise<CatalogModel> {
+function visibleModel(caller: Caller): Promise<CatalogModel> {
   requireAccess(caller);
   return modelOf(caller.manifest, caller.access);
 }
@@ -192,7 +192,7 @@ function requireAccess({ access }: Caller): void {
   if (isEmpty(access)) throw queryError('noAccess', {});
 }
 
-function callOf({ requestId, identity, origin, text, parameterTypes }: CatalogQuestion): DataQuestion {
+function callOf({ requestId, identity, origin, text, parameterTypes }: CatalogRequest): DataQuestion {
   return {
     requestId,
     surface: 'wire',
@@ -203,7 +203,7 @@ function callOf({ requestId, identity, origin, text, parameterTypes }: CatalogQu
   };
 }
 
-function callerIn({ user, session }: CatalogQuestion): CatalogCaller {
+function callerOf({ user, session }: CatalogRequest): CatalogCaller {
   return { user, session };
 }
 
@@ -233,7 +233,7 @@ export interface CatalogProvider {
   readonly maxRows: number;
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane>;
   /** Returns the cached description of a statement; null if an engine must describe it. */
-  cachedDescription(model: CatalogModel, statement: CatalogText): StatementDescription | null;
+  cachedDescription(model: CatalogModel, statement: CatalogQuery): StatementDescription | null;
   /**
    * Runs `work` with the engine of `model`, once the subject's earlier statements have finished.
    *
@@ -256,38 +256,39 @@ export interface CatalogEngine {
   /** @throws CatalogFault */
   describe(
     caller: CatalogCaller,
-    statement: CatalogText,
+    statement: CatalogQuery,
     signal: AbortSignal | null,
   ): Promise<StatementDescription>;
   /** Runs a statement, returning at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
   query(
     caller: CatalogCaller,
-    statement: CatalogText,
+    statement: CatalogQuery,
     run: CatalogRun,
     signal: AbortSignal | null,
   ): Promise<BackendReply>;
 }
 
 /** Maximum length of texts whose descriptions are cached, in UTF-16 code units. */
-const LONGEST_CACHED = 16_384;
+const MAX_CACHED_LENGTH = 16_384;
 
 /** Cache of statement descriptions. If it serves several models, `model` is the signature of the statement's model. */
 export class DescriptionCache {
-  readonly #described: LRUCache<string, StatementDescription>;
+  readonly #descriptions: LRUCache<string, StatementDescription>;
 
   constructor(max: number) {
-    this.#described = new LRUCache({ max });
+    this.#descriptions = new LRUCache({ max });
   }
 
-  find(statement: CatalogText, model = ''): StatementDescription | null {
-    return this.#described.get(cacheKey(statement, model)) ?? null;
+  find(statement: CatalogQuery, model = ''): StatementDescription | null {
+    return this.#descriptions.get(cacheKey(statement, model)) ?? null;
   }
 
-  add(statement: CatalogText, described: StatementDescription, model = ''): void {
-    if (statement.text.length <= LONGEST_CACHED) this.#described.set(cacheKey(statement, model), described);
+  add(statement: CatalogQuery, description: StatementDescription, model = ''): void {
+    if (statement.text.length <= MAX_CACHED_LENGTH)
+      this.#descriptions.set(cacheKey(statement, model), description);
   }
 }
 
-function cacheKey({ text, parameterTypes }: CatalogText, model: string): string {
+function cacheKey({ text, parameterTypes }: CatalogQuery, model: string): string {
   return `${model} ${parameterTypes.join()} ${text}`;
 }

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { ParsedText } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
-import type { CatalogProvider, CatalogText, StatementDescription } from './catalog-requests.js';
+import type { CatalogProvider, CatalogQuery, StatementDescription } from './catalog-requests.js';
 import { Classifier, type StatementLane } from './classify.js';
 import { BaseImage, FILL_MS, type StartedEngine } from './engine-thread.js';
 import { CatalogInstance, StatementQueue, type WaitLimit } from './instance.js';
@@ -54,18 +54,18 @@ const MAX_COLUMNS = 300_000;
 /** Number of columns above which catalogs are filled one at a time, since that takes memory and CPU time. */
 const LARGE_COLUMNS = 20_000;
 /**
- * Columns per place among the `maxEngines`: a catalog takes one place, and another for every `COLUMNS_OF_PLACE`
- * columns. An entity counts as `COLUMNS_OF_ENTITY` additional columns.
+ * A catalog takes one of the `maxEngines` slots, and another slot for every `COLUMNS_PER_SLOT` columns. An entity counts
+ * as `COLUMNS_PER_ENTITY` additional columns.
  */
-const COLUMNS_OF_PLACE = 80_000;
-const COLUMNS_OF_ENTITY = 12;
+const COLUMNS_PER_SLOT = 80_000;
+const COLUMNS_PER_ENTITY = 12;
 /** Bounds of the limit on temporary files per engine, in MiB. */
-const LEAST_SPILL = 32;
-const MOST_SPILL = 160;
-const COLUMNS_OF_SPILLED_MIB = 600;
+const MIN_SPILL_MIB = 32;
+const MAX_SPILL_MIB = 160;
+const COLUMNS_PER_SPILLED_MIB = 600;
 /** Pause in ms before building a failed catalog again; doubled after each failure. */
 const FIRST_PAUSE_MS = 30_000;
-const LONGEST_PAUSE_MS = 600_000;
+const MAX_PAUSE_MS = 600_000;
 const MAX_FAILURES = 1_000;
 
 interface CatalogFailure {
@@ -90,8 +90,8 @@ export class Catalogs implements CatalogProvider {
   readonly #models = new Map<string, CatalogModel>();
   /** Failures by signature. A new model version has a different signature, so it is tried immediately. */
   readonly #failures = new LRUCache<string, CatalogFailure>({ max: MAX_FAILURES });
-  readonly #fillingSmall: StatementQueue;
-  readonly #fillingLarge = new StatementQueue(1, MAX_QUEUED);
+  readonly #smallFills: StatementQueue;
+  readonly #largeFills = new StatementQueue(1, MAX_QUEUED);
   #boots = 0;
   #fills = 0;
   #evictions = 0;
@@ -114,7 +114,7 @@ export class Catalogs implements CatalogProvider {
     this.maxRows = this.#options.maxRows;
     this.#log = options.log;
     this.#running = new StatementQueue(this.#options.maxRunning, MAX_QUEUED);
-    this.#fillingSmall = new StatementQueue(this.#options.maxRunning, MAX_QUEUED);
+    this.#smallFills = new StatementQueue(this.#options.maxRunning, MAX_QUEUED);
     this.#base = new BaseImage(options.dir);
     const { idleMs } = this.#options;
     this.#sweeper = setInterval(
@@ -134,7 +134,7 @@ export class Catalogs implements CatalogProvider {
     return this.#classifier.laneOf(text, parse);
   }
 
-  cachedDescription(model: CatalogModel, statement: CatalogText): StatementDescription | null {
+  cachedDescription(model: CatalogModel, statement: CatalogQuery): StatementDescription | null {
     return this.#instances.get(model.signature)?.cachedDescription(statement) ?? null;
   }
 
@@ -153,22 +153,22 @@ export class Catalogs implements CatalogProvider {
     const { waitMs } = this.#options;
     // All users of an engine wait while it is filled, so their time limit is longer until then.
     const isFilled = this.#instances.get(model.signature)?.filled === true;
-    const patience: WaitLimit = { until: Date.now() + waitMs + (isFilled ? 0 : FILL_MS), signal };
+    const waitLimit: WaitLimit = { until: Date.now() + waitMs + (isFilled ? 0 : FILL_MS), signal };
     const queue = this.#queueOf(subject);
-    const leave = await queue.enter(patience);
+    const release = await queue.enter(waitLimit);
     try {
       // INVARIANT: an instance is reserved synchronously after it is found or made, so nothing can shut it down in
       // between.
-      const instance = this.#lendKnown(model) ?? (await this.#make(model));
+      const instance = this.#acquireExisting(model) ?? (await this.#make(model));
       try {
-        await this.#started(model, instance, signal);
+        await this.#awaitStart(model, instance, signal);
         return await work(instance);
       } finally {
-        instance.giveBack();
+        instance.release();
         if (instance.idle) this.#wakeOne();
       }
     } finally {
-      leave();
+      release();
       if (queue.unused) this.#subjects.delete(subject);
     }
   }
@@ -198,12 +198,12 @@ export class Catalogs implements CatalogProvider {
     await Promise.all(instances.map((i) => i.close()));
   }
 
-  #lendKnown(model: CatalogModel): CatalogInstance | null {
+  #acquireExisting(model: CatalogModel): CatalogInstance | null {
     const instance = this.#instances.get(model.signature);
     if (instance === undefined) return null;
     this.#instances.delete(model.signature);
     this.#instances.set(model.signature, instance);
-    return instance.lend();
+    return instance.acquire();
   }
 
   #queueOf(subject: string): StatementQueue {
@@ -222,8 +222,8 @@ export class Catalogs implements CatalogProvider {
     while (!this.#hasRoomFor(model)) {
       if (this.#evict()) continue;
       await this.#waitForTurn(until - Date.now());
-      const made = this.#lendKnown(model);
-      if (made !== null) return made;
+      const existing = this.#acquireExisting(model);
+      if (existing !== null) return existing;
       this.#requireBuildable(model);
     }
     const instance = new CatalogInstance((image) => this.#start(model, image), this.#running, {
@@ -233,30 +233,34 @@ export class Catalogs implements CatalogProvider {
     });
     this.#instances.set(model.signature, instance);
     this.#models.set(model.signature, model);
-    return instance.lend();
+    return instance.acquire();
   }
 
   #hasRoomFor(model: CatalogModel): boolean {
     const { maxEngines } = this.#options;
-    let places = Math.min(engineShare(model), maxEngines);
-    for (const other of this.#models.values()) places += engineShare(other);
-    return places <= maxEngines;
+    let slots = Math.min(engineShare(model), maxEngines);
+    for (const loadedModel of this.#models.values()) slots += engineShare(loadedModel);
+    return slots <= maxEngines;
   }
 
   async #start(model: CatalogModel, image: SharedImage | null): Promise<StartedEngine> {
     this.#boots += 1;
     if (image !== null) return this.#base.resume(image, tempFileMib(model));
     this.#fills += 1;
-    const queue = model.columns + model.entities > LARGE_COLUMNS ? this.#fillingLarge : this.#fillingSmall;
-    const leave = await queue.enter({ until: Date.now() + FILL_MS, signal: null });
+    const queue = model.columns + model.entities > LARGE_COLUMNS ? this.#largeFills : this.#smallFills;
+    const release = await queue.enter({ until: Date.now() + FILL_MS, signal: null });
     try {
       return await this.#base.fill(model.parts, tempFileMib(model));
     } finally {
-      leave();
+      release();
     }
   }
 
-  async #started(model: CatalogModel, instance: CatalogInstance, signal: AbortSignal | null): Promise<void> {
+  async #awaitStart(
+    model: CatalogModel,
+    instance: CatalogInstance,
+    signal: AbortSignal | null,
+  ): Promise<void> {
     const { signature } = model;
     try {
       await instance.ready(signal);
@@ -267,7 +271,7 @@ export class Catalogs implements CatalogProvider {
         this.#instances.delete(signature);
         this.#models.delete(signature);
       }
-      throw this.#failed(model, error).fault;
+      throw this.#recordFailure(model, error).fault;
     }
   }
 
@@ -283,10 +287,10 @@ export class Catalogs implements CatalogProvider {
     if (failure !== undefined && Date.now() < failure.until) throw failure.fault;
   }
 
-  #failed({ signature, entities, columns }: CatalogModel, error: unknown): CatalogFailure {
-    const before = this.#failures.get(signature);
-    if (before !== undefined && Date.now() < before.until) return before;
-    const pauseMs = Math.min((before?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2, LONGEST_PAUSE_MS);
+  #recordFailure({ signature, entities, columns }: CatalogModel, error: unknown): CatalogFailure {
+    const previous = this.#failures.get(signature);
+    if (previous !== undefined && Date.now() < previous.until) return previous;
+    const pauseMs = Math.min((previous?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2, MAX_PAUSE_MS);
     const failure: CatalogFailure = {
       pauseMs,
       until: Date.now() + pauseMs,
@@ -297,7 +301,7 @@ export class Catalogs implements CatalogProvider {
       ),
     };
     this.#failures.set(signature, failure);
-    if (before === undefined)
+    if (previous === undefined)
       this.#log?.error('a catalog could not be built', { entities, columns, error: messageOf(error) });
     return failure;
   }
@@ -325,12 +329,12 @@ export class Catalogs implements CatalogProvider {
   }
 
   async #waitForTurn(ms: number): Promise<void> {
-    const ended = await new Promise<boolean>((resolve) => {
+    const isWoken = await new Promise<boolean>((resolve) => {
       const wake = (): void => {
-        clearTimeout(late);
+        clearTimeout(timeout);
         resolve(true);
       };
-      const late = setTimeout(
+      const timeout = setTimeout(
         () => {
           this.#waiting.delete(wake);
           resolve(false);
@@ -339,15 +343,15 @@ export class Catalogs implements CatalogProvider {
       );
       this.#waiting.add(wake);
     });
-    if (!ended) throw fault('53300', 'every catalog engine is busy', 'try again');
+    if (!isWoken) throw fault('53300', 'every catalog engine is busy', 'try again');
   }
 }
 
 /** Limit on temporary files in MiB: enough to sort a list of all columns with the attributes that tools query. */
 function tempFileMib({ columns }: CatalogModel): number {
-  return Math.min(LEAST_SPILL + Math.ceil(columns / COLUMNS_OF_SPILLED_MIB), MOST_SPILL);
+  return Math.min(MIN_SPILL_MIB + Math.ceil(columns / COLUMNS_PER_SPILLED_MIB), MAX_SPILL_MIB);
 }
 
 function engineShare({ entities, columns }: CatalogModel): number {
-  return 1 + Math.floor((columns + entities * COLUMNS_OF_ENTITY) / COLUMNS_OF_PLACE);
+  return 1 + Math.floor((columns + entities * COLUMNS_PER_ENTITY) / COLUMNS_PER_SLOT);
 }

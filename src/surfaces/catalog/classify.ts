@@ -62,11 +62,11 @@ const MIXED: StatementLane = Object.freeze({ kind: 'mixed' });
  * which the compiler then refuses.
  */
 export function classify(text: string): StatementLane {
-  return judge(() => parseText(text)) ?? DATA;
+  return classifyParsed(() => parseText(text)) ?? DATA;
 }
 
 /** Returns null if the text does not parse or is too deep to walk. */
-function judge(parse: () => ParsedText): StatementLane | null {
+function classifyParsed(parse: () => ParsedText): StatementLane | null {
   try {
     return laneOf(oneStatement(parse()).node as unknown as Tree); // the tree is plain data
   } catch (error) {
@@ -122,9 +122,9 @@ function isConstant(value: unknown): boolean {
   return plainType && typeNamed(name) !== null && (isConstant(arg) || (isTree(arg) && 'ParamRef' in arg));
 }
 
-const CACHED = 2_000;
+const MAX_CACHED = 2_000;
 /** Maximum length of cached texts, in UTF-16 code units. */
-const CACHED_LENGTH = 16_384;
+const MAX_CACHED_LENGTH = 16_384;
 
 /**
  * Caches the classifications ("lanes") of texts by shape, so that texts that differ only in literals are parsed once.
@@ -133,16 +133,16 @@ const CACHED_LENGTH = 16_384;
  * a literal, only on names and on whether an expression is a constant.
  */
 export class Classifier {
-  readonly #lanes = new LRUCache<string, StatementLane>({ max: CACHED });
+  readonly #lanes = new LRUCache<string, StatementLane>({ max: MAX_CACHED });
 
   /** Returns the lane of a text. `parse` is used for texts too long to parse on this thread. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane> {
     if (!MAY_BE_CATALOG.test(text)) return DATA;
-    const shape = JUDGES_LITERALS.test(text) ? null : (shapeOf(text)?.shape ?? null);
-    const known =
+    const shape = MAY_CHECK_LITERALS.test(text) ? null : (shapeOf(text)?.shape ?? null);
+    const cached =
       (shape === null ? undefined : this.#lanes.get(shapeKey(shape))) ?? this.#lanes.get(textKey(text));
-    if (known !== undefined) return known;
-    const remember = (parsed: () => ParsedText) => this.#remember(text, shape, judge(parsed));
+    if (cached !== undefined) return cached;
+    const remember = (parsed: () => ParsedText) => this.#remember(text, shape, classifyParsed(parsed));
     if (isShort(text)) return remember(() => parseText(text));
     return parse(text).then(
       (parsed) => remember(() => parsed),
@@ -153,11 +153,11 @@ export class Classifier {
     );
   }
 
-  /** Caches a lane by the shape of its text, or by the text itself if that has no shape or `judged` is null. */
-  #remember(text: string, shape: string | null, judged: StatementLane | null): StatementLane {
-    const lane = judged ?? DATA;
-    if (text.length > CACHED_LENGTH) return lane;
-    this.#lanes.set(shape === null || judged === null ? textKey(text) : shapeKey(shape), lane);
+  /** Caches a lane by the shape of its text, or by the text itself if that has no shape or `parsedLane` is null. */
+  #remember(text: string, shape: string | null, parsedLane: StatementLane | null): StatementLane {
+    const lane = parsedLane ?? DATA;
+    if (text.length > MAX_CACHED_LENGTH) return lane;
+    this.#lanes.set(shape === null || parsedLane === null ? textKey(text) : shapeKey(shape), lane);
     return lane;
   }
 }
@@ -172,7 +172,7 @@ function shapeKey(shape: string): string {
 }
 
 /** Matches texts that may contain `float(n)`, the only syntax where parsing checks the value of a literal. */
-const JUDGES_LITERALS = /\bfloat\b/i;
+const MAY_CHECK_LITERALS = /\bfloat\b/i;
 
 /**
  * Texts that do not match are treated as data queries without being parsed: they have a FROM outside of strings, and
@@ -209,30 +209,30 @@ const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['retrieve', 'traverse']);
 
 /** Finds the kinds of relations that `node` reads, except common table expressions in scope, and whether it writes. */
 function referencesOf(node: Tree): References {
-  const found: References = { system: false, data: false, writes: null };
-  visit(node, null, found);
-  return found;
+  const references: References = { system: false, data: false, writes: null };
+  visit(node, null, references);
+  return references;
 }
 
 function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function visit(value: unknown, scope: CteScope, found: References): void {
+function visit(value: unknown, scope: CteScope, references: References): void {
   if (Array.isArray(value)) {
-    for (const item of value) visit(item, scope, found);
+    for (const item of value) visit(item, scope, references);
     return;
   }
   if (!isTree(value)) return;
-  const inner = withClauseScope(value, scope, found);
+  const inner = withClauseScope(value, scope, references);
   for (const [key, child] of Object.entries(value)) {
     if (key === 'withClause') continue; // already walked by withClauseScope
-    note(key, child, inner, found);
-    visit(child, inner, found);
+    noteReferences(key, child, inner, references);
+    visit(child, inner, references);
   }
 }
 
-function withClauseScope(value: Tree, scope: CteScope, found: References): CteScope {
+function withClauseScope(value: Tree, scope: CteScope, references: References): CteScope {
   const clause = value['withClause'];
   if (!isTree(clause)) return scope;
   const ctes = (Array.isArray(clause['ctes']) ? clause['ctes'] : [])
@@ -243,36 +243,36 @@ function withClauseScope(value: Tree, scope: CteScope, found: References): CteSc
     clause['recursive'] === true,
     scope,
   );
-  for (const [i, cte] of ctes.entries()) visit(cte, names.within(i), found);
+  for (const [i, cte] of ctes.entries()) visit(cte, names.within(i), references);
   return names.behind;
 }
 
-function note(key: string, child: unknown, scope: CteScope, found: References): void {
-  if (key === 'RangeVar' && isTree(child)) noteRelation(child, scope, found);
-  else if (key === 'RangeFunction' && isTree(child)) noteFunction(child, found);
-  else if (key === 'intoClause' && isTree(child)) found.writes ??= 'SELECT INTO';
-  else if (key === 'lockingClause') found.writes ??= 'SELECT FOR UPDATE';
-  else found.writes ??= WRITES.get(key) ?? null;
+function noteReferences(key: string, child: unknown, scope: CteScope, references: References): void {
+  if (key === 'RangeVar' && isTree(child)) noteRelation(child, scope, references);
+  else if (key === 'RangeFunction' && isTree(child)) noteFunction(child, references);
+  else if (key === 'intoClause' && isTree(child)) references.writes ??= 'SELECT INTO';
+  else if (key === 'lockingClause') references.writes ??= 'SELECT FOR UPDATE';
+  else references.writes ??= WRITES.get(key) ?? null;
 }
 
-function noteRelation(node: Tree, scope: CteScope, found: References): void {
+function noteRelation(node: Tree, scope: CteScope, references: References): void {
   const { catalogname, schemaname, relname } = node;
   if (schemaname === undefined) {
     if (isCommon(String(relname), scope)) return;
-    if (SYSTEM_RELATIONS.has(String(relname))) found.system = true;
-    else found.data = true;
+    if (SYSTEM_RELATIONS.has(String(relname))) references.system = true;
+    else references.data = true;
     return;
   }
-  const here = catalogname === undefined || catalogname === 'osl';
-  if (here && SYSTEM_SCHEMAS.has(String(schemaname))) found.system = true;
-  else found.data = true;
+  const isOwnDatabase = catalogname === undefined || catalogname === 'osl';
+  if (isOwnDatabase && SYSTEM_SCHEMAS.has(String(schemaname))) references.system = true;
+  else references.data = true;
 }
 
 /** `RETRIEVE(…)` and `TRAVERSE(…)` read data; other functions in FROM are functions of the catalog engine. */
-function noteFunction(node: Tree, found: References): void {
+function noteFunction(node: Tree, references: References): void {
   const call = firstCall(node['functions']);
   const names = call === null ? [] : namesOf(call['funcname']);
-  if (names.length === 1 && TABLE_FUNCTIONS.has(names[0] ?? '')) found.data = true;
+  if (names.length === 1 && TABLE_FUNCTIONS.has(names[0] ?? '')) references.data = true;
 }
 
 function firstCall(functions: unknown): Tree | null {

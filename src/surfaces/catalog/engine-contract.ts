@@ -9,7 +9,7 @@ export const SETTINGS_ROLE = 'osl_settings';
 /** Name of the caller's role until the first caller arrives. */
 export const FIRST_CALLER = 'osl_caller';
 
-const TAKEN: ReadonlySet<string> = new Set([
+const RESERVED_NAMES: ReadonlySet<string> = new Set([
   OWNER_ROLE,
   MODEL_ROLE,
   SETTINGS_ROLE,
@@ -21,7 +21,7 @@ const MAX_BYTES = 63;
 
 /** Role name displayed for a subject: the subject itself unless that name is reserved, truncated as in Postgres. */
 export function roleNameOf(subject: string): string {
-  const name = TAKEN.has(subject) || subject.startsWith('pg_') ? `subject ${subject}` : subject;
+  const name = RESERVED_NAMES.has(subject) || subject.startsWith('pg_') ? `subject ${subject}` : subject;
   let bytes = 0;
   let end = 0;
   for (const character of name) {
@@ -32,7 +32,7 @@ export function roleNameOf(subject: string): string {
   return name.slice(0, end);
 }
 
-export function inEntities(name: string): string {
+export function qualifiedName(name: string): string {
   return `entities.${quoteIdentifier(name)}`;
 }
 
@@ -40,7 +40,7 @@ export function inEntities(name: string): string {
  * Quotes `text` as an escape string literal, whose meaning does not depend on settings. Manifests and tokens contain
  * no NUL.
  */
-export function literal(text: string): string {
+export function escapeLiteral(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
@@ -99,16 +99,16 @@ interface SignalNotice {
 
 export function sessionSignal({ sqlstate, message }: SignalNotice): SessionSignal | null {
   if (sqlstate !== SESSION_SIGNALLED) return null;
-  const [pid, what] = JSON.parse(message) as [number, SessionSignal['what']]; // written by our own function
-  return { pid, what };
+  const [pid, kind] = JSON.parse(message) as [number, SessionSignal['what']]; // written by our own function
+  return { pid, what: kind };
 }
 
 /** True if the text may read or signal sessions, cursors or prepared statements. */
-export function namesSessions(text: string): boolean {
-  return NAMES.test(text);
+export function mentionsSessions(text: string): boolean {
+  return SESSION_NAMES.test(text);
 }
 
-const NAMES =
+const SESSION_NAMES =
   /pg_stat_activity|pg_locks|pg_cancel_backend|pg_terminate_backend|pg_cursors|pg_prepared_statements|u&"/i;
 
 /** SQLSTATE of notices that carry a `set_config` call; Postgres itself does not use it. */
@@ -192,34 +192,34 @@ type ContentsItem = {
 }[ContentsKind];
 
 /** Approximate size of a part in UTF-16 code units: small enough to be written, sent and read in a millisecond. */
-const PART = 65_536;
+const PART_LENGTH = 65_536;
 
 /** Serializes contents in parts, so that no thread handles tens of thousands of columns at once. */
 export class ContentsWriter {
   readonly #parts: Uint8Array[] = [];
   #items: string[] = [];
-  #units = 0;
+  #length = 0;
 
   add(...item: ContentsItem): void {
     const text = JSON.stringify(item);
     this.#items.push(text);
-    this.#units += text.length;
-    if (this.#units >= PART) this.#end();
+    this.#length += text.length;
+    if (this.#length >= PART_LENGTH) this.#endPart();
   }
 
   parts(): readonly Uint8Array[] {
-    if (this.#items.length > 0) this.#end();
+    if (this.#items.length > 0) this.#endPart();
     return this.#parts;
   }
 
-  #end(): void {
+  #endPart(): void {
     this.#parts.push(new TextEncoder().encode(`[${this.#items.join(',')}]`));
     this.#items = [];
-    this.#units = 0;
+    this.#length = 0;
   }
 }
 
-export function contentsOf(parts: Iterable<Uint8Array>): CatalogContents {
+export function parseContents(parts: Iterable<Uint8Array>): CatalogContents {
   const contents: { readonly [K in ContentsKind]: CatalogContents[K][number][] } = {
     enums: [],
     tables: [],

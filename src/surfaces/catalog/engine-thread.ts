@@ -45,8 +45,8 @@ export interface StartedEngine {
 }
 
 interface PendingExecution {
-  readonly done: (executed: EngineResult) => void;
-  readonly ended: (error: EngineEnded) => void;
+  readonly resolve: (result: EngineResult) => void;
+  readonly reject: (error: EngineEnded) => void;
 }
 
 /** An embedded engine in its own thread. A running statement can only be stopped by terminating the thread. */
@@ -63,20 +63,20 @@ export class EngineThread {
   }
 
   static start(data: CatalogWorkerStart, deadlineMs: number): Promise<StartedEngine> {
-    return EngineThread.#begin(data, deadlineMs, (message, thread) =>
+    return EngineThread.#launch(data, deadlineMs, (message, thread) =>
       message.kind === 'started' ? { thread, image: message.image } : null,
     );
   }
 
-  static make(data: CatalogWorkerStart, deadlineMs: number): Promise<Uint8Array> {
-    return EngineThread.#begin(data, deadlineMs, (message, thread) => {
+  static makeImage(data: CatalogWorkerStart, deadlineMs: number): Promise<Uint8Array> {
+    return EngineThread.#launch(data, deadlineMs, (message, thread) => {
       if (message.kind !== 'made') return null;
       thread.end('cancelled');
       return message.image;
     });
   }
 
-  static #begin<T>(
+  static #launch<T>(
     data: CatalogWorkerStart,
     deadlineMs: number,
     read: (message: FromCatalogWorker, thread: EngineThread) => T | null,
@@ -90,11 +90,11 @@ export class EngineThread {
         thread.end('broken');
         reject(new Error(`the catalog engine did not start: ${reason}`));
       };
-      const late = setTimeout(fail, deadlineMs, 'it took too long');
+      const timeout = setTimeout(fail, deadlineMs, 'it took too long');
       worker.on('message', (message: FromCatalogWorker) => {
-        clearTimeout(late);
-        const begun = read(message, thread);
-        if (begun !== null) resolve(begun);
+        clearTimeout(timeout);
+        const result = read(message, thread);
+        if (result !== null) resolve(result);
         else if (message.kind === 'failed') fail(message.reason);
         else thread.#finish(message);
       });
@@ -112,13 +112,13 @@ export class EngineThread {
    */
   async exec(bytes: Uint8Array, limits: ExecLimits): Promise<EngineResult> {
     if (!this.#alive) throw new EngineEnded('broken');
-    const late = setTimeout(() => this.end('deadline'), limits.deadlineMs);
+    const timeout = setTimeout(() => this.end('deadline'), limits.deadlineMs);
     const cancel = (): void => this.end('cancelled');
     limits.signal?.addEventListener('abort', cancel, { once: true });
     this.#worker.ref();
     try {
-      return await new Promise((done, ended) => {
-        this.#pending = { done, ended };
+      return await new Promise((resolve, reject) => {
+        this.#pending = { resolve, reject };
         const message: ToCatalogWorker = {
           kind: 'exec',
           bytes: new Uint8Array(bytes),
@@ -129,7 +129,7 @@ export class EngineThread {
     } finally {
       this.#pending = null;
       this.#worker.unref();
-      clearTimeout(late);
+      clearTimeout(timeout);
       limits.signal?.removeEventListener('abort', cancel);
     }
   }
@@ -139,11 +139,11 @@ export class EngineThread {
       this.#alive = false;
       void this.#worker.terminate();
     }
-    this.#pending?.ended(new EngineEnded(reason, detail));
+    this.#pending?.reject(new EngineEnded(reason, detail));
   }
 
   #finish(message: FromCatalogWorker): void {
-    if (message.kind === 'done') this.#pending?.done({ bytes: message.bytes, memory: message.memory });
+    if (message.kind === 'done') this.#pending?.resolve({ bytes: message.bytes, memory: message.memory });
     else if (message.kind === 'overflow') this.end('overflow');
     else this.end('broken', message.kind === 'broken' ? message.reason : `an unexpected ${message.kind}`);
   }
@@ -171,14 +171,14 @@ export const BUILT_IMAGES = join(PACKAGE_ROOT, 'dist', 'catalog');
  */
 export class BaseImage {
   readonly #dir: string;
-  readonly #built: string | null;
-  #making: Promise<string> | null = null;
+  readonly #builtDir: string | null;
+  #pendingImage: Promise<string> | null = null;
   #engine: Promise<WebAssembly.Module> | null = null;
 
-  /** @param dir created if missing; @param built searched first */
-  constructor(dir: string, built: string | null = BUILT_IMAGES) {
+  /** @param dir created if missing; @param builtDir searched first */
+  constructor(dir: string, builtDir: string | null = BUILT_IMAGES) {
     this.#dir = dir;
-    this.#built = built;
+    this.#builtDir = builtDir;
   }
 
   /**
@@ -186,15 +186,15 @@ export class BaseImage {
    * call tries again.
    */
   async ready(): Promise<string> {
-    const name = `base-${versionOf()}.tar`;
-    for (const dir of this.#built === null ? [this.#dir] : [this.#built, this.#dir]) {
+    const name = `base-${imageVersion()}.tar`;
+    for (const dir of this.#builtDir === null ? [this.#dir] : [this.#builtDir, this.#dir]) {
       const file = join(dir, name);
       if (existsSync(file)) return file;
     }
-    this.#making ??= this.#make(join(this.#dir, name)).finally(() => {
-      this.#making = null;
+    this.#pendingImage ??= this.#make(join(this.#dir, name)).finally(() => {
+      this.#pendingImage = null;
     });
-    return this.#making;
+    return this.#pendingImage;
   }
 
   /** Starts an engine and fills it with contents in the format of `ContentsWriter`. */
@@ -209,7 +209,7 @@ export class BaseImage {
   async #make(file: string): Promise<string> {
     const engine = await this.#module();
     const task: WorkerTask = { kind: 'make', scripts: HARDENING };
-    await keep(file, await EngineThread.make({ engine, task, maxMemory: MAX_MEMORY }, MAKE_MS));
+    await writeImage(file, await EngineThread.makeImage({ engine, task, maxMemory: MAX_MEMORY }, MAKE_MS));
     return file;
   }
 
@@ -218,7 +218,7 @@ export class BaseImage {
   }
 
   #module(): Promise<WebAssembly.Module> {
-    this.#engine ??= compiledEngine().catch((error: unknown) => {
+    this.#engine ??= compileEngine().catch((error: unknown) => {
       this.#engine = null;
       throw error;
     });
@@ -232,14 +232,14 @@ function engineDir(): string {
   return dirname(createRequire(import.meta.url).resolve(PACKAGE));
 }
 
-async function compiledEngine(): Promise<WebAssembly.Module> {
+async function compileEngine(): Promise<WebAssembly.Module> {
   const bytes = await readFile(join(engineDir(), 'pglite.wasm'));
   deferWasmOptimization();
   return WebAssembly.compile(bytes);
 }
 
 /** Cache key of the image, which changes with the engine's version and the hardening scripts. */
-function versionOf(): string {
+function imageVersion(): string {
   const manifest = readFileSync(join(engineDir(), '..', 'package.json'), 'utf8');
   const { version } = JSON.parse(manifest) as { version: string }; // cast: the engine's package.json
   const hash = createHash('sha256').update(JSON.stringify([version, HARDENING]));
@@ -247,14 +247,14 @@ function versionOf(): string {
 }
 
 /** Writes atomically; two processes may write at the same time. */
-async function keep(file: string, image: Uint8Array): Promise<void> {
+async function writeImage(file: string, image: Uint8Array): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
-  const aside = `${file}.${randomUUID()}`;
+  const temporary = `${file}.${randomUUID()}`;
   try {
-    await writeFile(aside, image, { mode: 0o644, flush: true }); // no private data, so default permissions suffice
-    await rename(aside, file);
+    await writeFile(temporary, image, { mode: 0o644, flush: true }); // no private data, so default permissions suffice
+    await rename(temporary, file);
   } catch (error) {
-    await rm(aside, { force: true });
+    await rm(temporary, { force: true });
     throw error;
   }
 }

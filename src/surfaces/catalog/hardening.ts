@@ -16,15 +16,15 @@ const HARMLESS_VOLATILE = `
   '|pg_stat_get_xact_.*|pg_is_in_recovery|pg_sequence_last_value|pg_collation_actual_version'
   '|pg_database_collation_actual_version|pg_cancel_backend|pg_terminate_backend)$'`;
 
-const CLOSED_STABLE = `
+const RESTRICTED_STABLE = `
   '^(pg_config|pg_relation_file.*|pg_filenode_relation|pg_tablespace_databases|pg_prepared_statement|pg_cursor'
   '|pg_listening_channels|pg_stat_get_backend_activity)$'`;
 
 /**
- * Grants EXECUTE on `set_config`, on IMMUTABLE functions, on STABLE functions except `CLOSED_STABLE`, and on the
+ * Grants EXECUTE on `set_config`, on IMMUTABLE functions, on STABLE functions except `RESTRICTED_STABLE`, and on the
  * VOLATILE functions in `HARMLESS_VOLATILE`. Of the XML functions, only input and output are granted.
  */
-function grantHarmless(): string {
+function grantHarmlessFunctions(): string {
   return `
   DO $$
   DECLARE f pg_catalog.regprocedure;
@@ -35,7 +35,7 @@ function grantHarmless(): string {
         AND (p.proname !~ '^osl_' OR p.proname IN ('osl_setting', 'osl_sessions', 'osl_cursors', 'osl_statements'))
         AND (p.proname !~ '(xml|xpath)' OR p.proname ~ '^xml_(in|out|recv|send)$')
         AND (p.provolatile = 'i'
-          OR p.provolatile = 's' AND p.proname !~ (${CLOSED_STABLE})
+          OR p.provolatile = 's' AND p.proname !~ (${RESTRICTED_STABLE})
           OR p.provolatile = 'v' AND p.proname ~ (${HARMLESS_VOLATILE})
           OR p.proname = 'set_config')
     LOOP
@@ -48,7 +48,7 @@ function grantHarmless(): string {
  * Settings whose real values may be shown because they reveal nothing about the host. The session's own settings are
  * shown too.
  */
-const OPEN_SETTINGS = `ARRAY[
+const SAFE_SETTINGS = `ARRAY[
   'array_nulls', 'backslash_quote', 'block_size', 'bytea_output', 'check_function_bodies', 'default_tablespace',
   'default_text_search_config', 'default_transaction_deferrable', 'escape_string_warning', 'lc_messages',
   'lc_monetary', 'lc_numeric', 'lc_time', 'max_function_args', 'max_identifier_length', 'max_index_keys',
@@ -57,13 +57,13 @@ const OPEN_SETTINGS = `ARRAY[
   'xmloption', 'default_with_oids']`;
 
 /** Settings that `set_config` does not apply to the engine, because they affect more than output formats. */
-const NOT_TRIED_HERE = `ARRAY[
+const NOT_APPLIED_TO_ENGINE = `ARRAY[
   'application_name', 'client_encoding', 'default_transaction_isolation', 'default_transaction_read_only',
   'in_hot_standby', 'is_superuser', 'role', 'search_path', 'server_version',
   'session_authorization', 'transaction_isolation', 'transaction_read_only']`;
 
 /** Settings that take effect within the statement that sets them, as in Postgres. */
-const AT_ONCE = `ARRAY['bytea_output', 'datestyle', 'extra_float_digits', 'intervalstyle', 'timezone']`;
+const IMMEDIATE_SETTINGS = `ARRAY['bytea_output', 'datestyle', 'extra_float_digits', 'intervalstyle', 'timezone']`;
 
 /**
  * `CREATE OR REPLACE` has no effect on built-in functions, so each is renamed and a new one created in its place. The
@@ -121,15 +121,15 @@ const OWNED_BY_SETTINGS = [
 
 /**
  * `osl.session` is a JSON object that only the owner and `set_config` can set. It contains `pid`, `settings` by name
- * in lower case (each as `[shown, kept, at start, default]`) and, for statements that can read them, the caller's open
- * `sessions` (`SessionActivity`) and this session's `cursors` and `statements`.
+ * in lower case (each as `[value, raw value, initial value, default value]`) and, for statements that can read them,
+ * the caller's open `sessions` (`SessionActivity`) and this session's `cursors` and `statements`.
  */
 const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.osl_setting(text) RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path = pg_catalog AS $$
   DECLARE found text := osl_current_setting('osl.session')::jsonb #>> ARRAY['settings', lower($1), '0'];
   BEGIN
-    IF found IS NULL AND lower($1) = ANY (${OPEN_SETTINGS}) THEN
+    IF found IS NULL AND lower($1) = ANY (${SAFE_SETTINGS}) THEN
       found := osl_current_setting($1, true);
     END IF;
     RETURN found;
@@ -169,7 +169,7 @@ const SET_CONFIG = `
   BEGIN
     IF $1 IS NULL THEN
       RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = 'SET requires parameter name';
-    ELSIF NOT session -> 'settings' ? key AND key = ANY (${OPEN_SETTINGS}) THEN
+    ELSIF NOT session -> 'settings' ? key AND key = ANY (${SAFE_SETTINGS}) THEN
       RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('permission denied to set parameter "%s"', $1);
     ELSIF NOT session -> 'settings' ? key THEN
       RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('unrecognized configuration parameter "%s"', $1);
@@ -177,11 +177,11 @@ const SET_CONFIG = `
     IF key = 'client_encoding' AND pg_char_to_encoding(shown) >= 0 THEN
       shown := pg_encoding_to_char(pg_char_to_encoding(shown));
     END IF;
-    IF key <> ALL (${NOT_TRIED_HERE}) AND osl_current_setting(key, true) IS NOT NULL THEN
+    IF key <> ALL (${NOT_APPLIED_TO_ENGINE}) AND osl_current_setting(key, true) IS NOT NULL THEN
       BEGIN
         before := osl_current_setting(key);
         shown := osl_set_config(key, shown, true);
-        IF key <> ALL (${AT_ONCE}) THEN
+        IF key <> ALL (${IMMEDIATE_SETTINGS}) THEN
           PERFORM osl_set_config(key, before, true);
         END IF;
       EXCEPTION WHEN OTHERS THEN
@@ -209,7 +209,7 @@ const SHOW_ALL_SETTINGS = `
          NULL::text, NULL::integer, false
   FROM osl_show_all_settings() a
   LEFT JOIN jsonb_each(osl_current_setting('osl.session')::jsonb -> 'settings') s ON s.key = lower(a.name)
-  WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${OPEN_SETTINGS})
+  WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${SAFE_SETTINGS})
   $$`;
 
 /** The caller's own sessions, and views over them. In `pg_locks`, a transaction has only the lock on its virtual id. */
@@ -274,15 +274,15 @@ const CURSORS_AND_STATEMENTS = `
 /** Functions that send a signal to the gateway in a notice. They see only the caller's own sessions. */
 const SIGNALS = ['cancel', 'terminate']
   .map(
-    (what) => `
-  CREATE FUNCTION pg_catalog.pg_${what}_backend(pid integer${what === 'cancel' ? '' : ', timeout bigint DEFAULT 0'})
+    (action) => `
+  CREATE FUNCTION pg_catalog.pg_${action}_backend(pid integer${action === 'cancel' ? '' : ', timeout bigint DEFAULT 0'})
     RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog AS $$
   BEGIN
     IF NOT EXISTS (SELECT FROM osl_sessions() s WHERE s.pid = $1) THEN
       RAISE WARNING 'PID % is not a PostgreSQL server process', $1;
       RETURN false;
     END IF;
-    RAISE NOTICE USING ERRCODE = '${SESSION_SIGNALLED}', MESSAGE = json_build_array($1, '${what}')::text;
+    RAISE NOTICE USING ERRCODE = '${SESSION_SIGNALLED}', MESSAGE = json_build_array($1, '${action}')::text;
     RETURN true;
   END $$`,
   )
@@ -313,7 +313,7 @@ export const HARDENING: readonly string[] = [
   // Functions: revoke EXECUTE on all, then grant it on the harmless ones.
   ...replacedFunctions(),
   `REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog FROM PUBLIC`,
-  grantHarmless(),
+  grantHarmlessFunctions(),
   `REVOKE ALL ON pg_catalog.pg_config, pg_catalog.pg_file_settings FROM PUBLIC`,
   `CHECKPOINT`,
 ];

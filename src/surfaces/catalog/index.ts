@@ -1,12 +1,12 @@
 /** `pg_catalog` and `information_schema` for BI tools, answered by a Postgres without data. */
 
 export {
-  askCatalog,
   type CatalogDelivery,
   type CatalogProvider,
-  type CatalogQuestion,
+  type CatalogRequest,
   type CatalogSettings,
   describeCatalog,
+  queryCatalog,
   refuseLane,
 } from './catalog-requests.js';
 export { type CatalogOptions, Catalogs } from './catalogs.js';
@@ -15,7 +15,7 @@ export {
   CATALOG_VERSION,
   type CatalogCursor,
   type CatalogStatement,
-  namesSessions,
+  mentionsSessions,
   type SessionActivity,
   type SessionSignal,
   type SettingChange,

@@ -4,12 +4,12 @@ import { FrontendEncoder } from '../../engine/protocol/encoder.js';
 import {
   type CatalogCaller,
   type CatalogEngine,
+  type CatalogQuery,
   type CatalogRun,
-  type CatalogText,
   DescriptionCache,
   type StatementDescription,
 } from './catalog-requests.js';
-import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './engine-contract.js';
+import { escapeLiteral, FIRST_CALLER, OWNER_ROLE, roleNameOf } from './engine-contract.js';
 import { EngineEnded, type EngineThread, type StartedEngine } from './engine-thread.js';
 import {
   type BackendReply,
@@ -33,7 +33,7 @@ const MIB = 1_048_576;
 const RECYCLE_BYTES = 192 * MIB;
 /** Number of caller changes after which an engine is replaced: each leaves a dead row, and nothing is vacuumed. */
 const RECYCLE_SWITCHES = 5_000;
-const MAX_DESCRIBED = 500;
+const MAX_DESCRIPTIONS = 500;
 const MAX_WAITING = 200;
 
 /** Starts an engine from its predecessor's image; if `image` is null, fills a new one. */
@@ -51,13 +51,13 @@ export class CatalogInstance implements CatalogEngine {
   readonly #limits: InstanceLimits;
   readonly #queue = new StatementQueue(1, MAX_WAITING);
   readonly #running: StatementQueue;
-  readonly #described = new DescriptionCache(MAX_DESCRIBED);
+  readonly #descriptions = new DescriptionCache(MAX_DESCRIPTIONS);
   #thread: EngineThread | null = null;
   #role = FIRST_CALLER;
   #sessionJson = '';
   #switches = 0;
   #memory = 0;
-  #loans = 0;
+  #users = 0;
   #lastUsed = Date.now();
 
   constructor(start: StartEngine, running: StatementQueue, limits: InstanceLimits) {
@@ -68,7 +68,7 @@ export class CatalogInstance implements CatalogEngine {
 
   /** True if the engine is not in use, so that it may be shut down. */
   get idle(): boolean {
-    return this.#loans === 0;
+    return this.#users === 0;
   }
 
   /** Time when the engine was last released, in ms since the epoch. */
@@ -76,13 +76,13 @@ export class CatalogInstance implements CatalogEngine {
     return this.#lastUsed;
   }
 
-  lend(): this {
-    this.#loans += 1;
+  acquire(): this {
+    this.#users += 1;
     return this;
   }
 
-  giveBack(): void {
-    this.#loans -= 1;
+  release(): void {
+    this.#users -= 1;
     this.#lastUsed = Date.now();
   }
 
@@ -99,30 +99,33 @@ export class CatalogInstance implements CatalogEngine {
     await orCancelled(this.#engine(), signal);
   }
 
-  cachedDescription(statement: CatalogText): StatementDescription | null {
-    return this.#described.find(statement);
+  cachedDescription(statement: CatalogQuery): StatementDescription | null {
+    return this.#descriptions.find(statement);
   }
 
   async describe(
     caller: CatalogCaller,
-    statement: CatalogText,
+    statement: CatalogQuery,
     signal: AbortSignal | null,
   ): Promise<StatementDescription> {
-    const known = this.cachedDescription(statement);
-    if (known !== null) return known;
+    const cached = this.cachedDescription(statement);
+    if (cached !== null) return cached;
     const encoder = new FrontendEncoder();
     encoder.parse('', statement.text, statement.parameterTypes);
     encoder.describeStatement('');
     encoder.sync();
     const reply = await this.#run(caller, encoder.view(), signal);
-    const described: StatementDescription = { parameterTypes: reply.parameterTypes, columns: reply.columns };
-    this.#described.add(statement, described);
-    return described;
+    const description: StatementDescription = {
+      parameterTypes: reply.parameterTypes,
+      columns: reply.columns,
+    };
+    this.#descriptions.add(statement, description);
+    return description;
   }
 
   async query(
     caller: CatalogCaller,
-    { text, parameterTypes }: CatalogText,
+    { text, parameterTypes }: CatalogQuery,
     { values, formats, maxRows }: CatalogRun,
     signal: AbortSignal | null,
   ): Promise<BackendReply> {
@@ -136,31 +139,31 @@ export class CatalogInstance implements CatalogEngine {
 
   async close(): Promise<void> {
     this.#closed = true;
-    const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // timed out: shut down anyway
-    this.#end();
-    leave?.();
+    const leaveQueue = await this.#queue.enter(this.#waitLimit(null)).catch(() => null); // timed out: shut down anyway
+    this.#endThread();
+    leaveQueue?.();
   }
 
   async #run(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<BackendReply> {
-    const patience = this.#patience(signal);
-    const leave = await this.#queue.enter(patience);
+    const waitLimit = this.#waitLimit(signal);
+    const leaveQueue = await this.#queue.enter(waitLimit);
     try {
-      const stop = await this.#running.enter(patience);
+      const releaseSlot = await this.#running.enter(waitLimit);
       try {
-        return await this.#asCaller(caller, messages, signal);
+        return await this.#executeAs(caller, messages, signal);
       } finally {
-        stop();
+        releaseSlot();
       }
     } finally {
-      leave();
+      leaveQueue();
     }
   }
 
-  #patience(signal: AbortSignal | null): WaitLimit {
+  #waitLimit(signal: AbortSignal | null): WaitLimit {
     return { until: Date.now() + this.#limits.waitMs, signal };
   }
 
-  async #asCaller(
+  async #executeAs(
     caller: CatalogCaller,
     messages: Uint8Array,
     signal: AbortSignal | null,
@@ -170,38 +173,38 @@ export class CatalogInstance implements CatalogEngine {
     requireNotCancelled(signal); // the engine may have been restarted in the meantime
     try {
       await this.#switchTo(thread, caller);
-      const executed = await thread.exec(messages, {
+      const result = await thread.exec(messages, {
         deadlineMs: this.#limits.statementMs,
         maxBytes: this.#limits.maxBytes,
         signal,
       });
-      this.#memory = executed.memory;
-      const reply = readReply(executed.bytes);
+      this.#memory = result.memory;
+      const reply = readReply(result.bytes);
       if (!reply.idle) throw new EngineEnded('broken', 'a statement left a transaction open');
-      if (executed.memory > RECYCLE_BYTES || this.#switches > RECYCLE_SWITCHES) this.#end();
+      if (result.memory > RECYCLE_BYTES || this.#switches > RECYCLE_SWITCHES) this.#endThread();
       if (reply.error !== null) throw new CatalogFault(withHint(reply.error));
       return reply;
     } catch (error) {
       if (error instanceof CatalogFault) throw error;
-      this.#end();
+      this.#endThread();
       throw error instanceof EngineEnded ? this.#faultOf(error, signal) : error;
     }
   }
 
   async #engine(): Promise<EngineThread> {
     if (this.#thread?.alive === true) return this.#thread;
-    this.#starting ??= this.#begin().finally(() => {
+    this.#starting ??= this.#startThread().finally(() => {
       this.#starting = null;
     });
     return this.#starting;
   }
 
-  async #begin(): Promise<EngineThread> {
-    this.#end();
+  async #startThread(): Promise<EngineThread> {
+    this.#endThread();
     const { thread, image } = await this.#start(this.#image);
     this.#image = image;
     this.#thread = thread;
-    if (this.#closed) this.#end();
+    if (this.#closed) this.#endThread();
     return thread;
   }
 
@@ -219,17 +222,18 @@ export class CatalogInstance implements CatalogEngine {
     const rename = `ALTER ROLE ${quoteIdentifier(this.#role)} RENAME TO ${quoteIdentifier(role)}`;
     encoder.query(`SET SESSION AUTHORIZATION ${OWNER_ROLE}`);
     if (role !== this.#role) encoder.query(`BEGIN READ WRITE; ${rename}; COMMIT`);
-    encoder.query(`SET osl.session = ${literal(json)}`);
-    for (const [name, value] of inForce) encoder.query(`SET ${quoteIdentifier(name)} = ${literal(value)}`);
+    encoder.query(`SET osl.session = ${escapeLiteral(json)}`);
+    for (const [name, value] of inForce)
+      encoder.query(`SET ${quoteIdentifier(name)} = ${escapeLiteral(value)}`);
     encoder.query(`SET SESSION AUTHORIZATION ${quoteIdentifier(role)}`);
-    for (const question of IDENTITY_QUERIES) encoder.query(question);
+    for (const query of IDENTITY_QUERIES) encoder.query(query);
     const { bytes } = await thread.exec(encoder.view(), {
       deadlineMs: SWITCH_MS,
       maxBytes: MIB,
       signal: null,
     });
     const reply = readReply(bytes);
-    if (!reply.idle || !isCaller(reply, role)) {
+    if (!reply.idle || !confirmsCaller(reply, role)) {
       throw new EngineEnded(
         'broken',
         `it did not become its caller: ${reply.error?.message ?? 'another role'}`,
@@ -243,7 +247,7 @@ export class CatalogInstance implements CatalogEngine {
     if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
   }
 
-  #end(): void {
+  #endThread(): void {
     this.#thread?.end('cancelled');
     this.#thread = null;
     this.#role = FIRST_CALLER;
@@ -282,7 +286,7 @@ const IDENTITY_QUERIES = [
   'SHOW transaction_read_only',
 ];
 
-function isCaller(reply: BackendReply, role: string): boolean {
+function confirmsCaller(reply: BackendReply, role: string): boolean {
   const rows = reply.rows.map(textValuesOf);
   return JSON.stringify(rows) === JSON.stringify([[role, role, 'f'], ['off'], ['on']]);
 }
@@ -314,59 +318,59 @@ export type Release = () => void;
 
 /** FIFO semaphore for statements. */
 export class StatementQueue {
-  readonly #places: number;
-  readonly #mostWaiting: number;
+  readonly #slots: number;
+  readonly #maxWaiting: number;
   readonly #waiting = new Set<() => void>();
-  #taken = 0;
+  #active = 0;
 
-  /** `mostWaiting` limits the queue: when it is full, further statements fail with 53300. */
-  constructor(places: number, mostWaiting: number) {
-    this.#places = places;
-    this.#mostWaiting = mostWaiting;
+  /** `maxWaiting` limits the queue: when it is full, further statements fail with 53300. */
+  constructor(slots: number, maxWaiting: number) {
+    this.#slots = slots;
+    this.#maxWaiting = maxWaiting;
   }
 
   get unused(): boolean {
-    return this.#taken === 0;
+    return this.#active === 0;
   }
 
   /** @throws CatalogFault 53300, 57014 */
-  async enter(patience: WaitLimit): Promise<Release> {
-    if (this.#taken < this.#places) {
-      this.#taken += 1;
+  async enter(waitLimit: WaitLimit): Promise<Release> {
+    if (this.#active < this.#slots) {
+      this.#active += 1;
     } else {
-      if (this.#waiting.size >= this.#mostWaiting)
+      if (this.#waiting.size >= this.#maxWaiting)
         throw fault('53300', 'too many statements wait for this catalog');
-      await this.#turn(patience);
+      await this.#waitForSlot(waitLimit);
     }
-    let left = false;
+    let isReleased = false;
     return () => {
-      if (left) return;
-      left = true;
+      if (isReleased) return;
+      isReleased = true;
       this.#next();
     };
   }
 
-  #turn({ until, signal }: WaitLimit): Promise<void> {
+  #waitForSlot({ until, signal }: WaitLimit): Promise<void> {
     return new Promise((resolve, reject) => {
-      const settle = (): void => {
-        clearTimeout(late);
+      const cleanUp = (): void => {
+        clearTimeout(timeout);
         signal?.removeEventListener('abort', abort);
-        this.#waiting.delete(mine);
+        this.#waiting.delete(proceed);
       };
-      const mine = (): void => {
-        settle();
+      const proceed = (): void => {
+        cleanUp();
         resolve();
       };
       const giveUp = (reason: Error): void => {
-        settle();
+        cleanUp();
         reject(reason);
       };
       const abort = (): void => giveUp(cancelled(signal));
-      const late = setTimeout(
+      const timeout = setTimeout(
         () => giveUp(fault('53300', 'the catalog is busy', 'try again')),
         Math.max(0, until - Date.now()),
       );
-      this.#waiting.add(mine);
+      this.#waiting.add(proceed);
       if (signal?.aborted === true) abort();
       else signal?.addEventListener('abort', abort, { once: true });
     });
@@ -374,8 +378,8 @@ export class StatementQueue {
 
   /** Hands a free place directly to the first in line, so that newcomers cannot overtake it. */
   #next(): void {
-    const [first] = this.#waiting;
-    if (first === undefined) this.#taken -= 1;
-    else first();
+    const [next] = this.#waiting;
+    if (next === undefined) this.#active -= 1;
+    else next();
   }
 }

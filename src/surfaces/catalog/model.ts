@@ -21,8 +21,8 @@ import {
   ContentsWriter,
   type EnumModel,
   type FacetModel,
-  inEntities,
   type MetricModel,
+  qualifiedName,
   type TableModel,
 } from './engine-contract.js';
 
@@ -31,26 +31,26 @@ import {
  * the second is shown as text; so is an enum whose name or array type name equals an entity's row type.
  */
 class Enums {
-  readonly #taken: Set<string>;
-  readonly #known = new Map<string, EnumModel>();
+  readonly #usedNames: Set<string>;
+  readonly #models = new Map<string, EnumModel>();
 
   constructor(relations: Iterable<string>) {
-    this.#taken = new Set(relations);
+    this.#usedNames = new Set(relations);
   }
 
   get all(): readonly EnumModel[] {
-    return [...this.#known.values()];
+    return [...this.#models.values()];
   }
 
   nameOf({ stored, labels }: Column): string | null {
     if (stored === undefined || labels === undefined || storedType(stored)?.isEnum !== true) return null;
     const key = JSON.stringify([stored, labels]);
-    const known = this.#known.get(key);
-    if (known !== undefined) return known.name;
+    const model = this.#models.get(key);
+    if (model !== undefined) return model.name;
     const name = enumName(stored);
-    if (this.#taken.has(name) || this.#taken.has(`_${name}`)) return null;
-    this.#taken.add(name);
-    this.#known.set(key, Object.freeze({ name, labels }));
+    if (this.#usedNames.has(name) || this.#usedNames.has(`_${name}`)) return null;
+    this.#usedNames.add(name);
+    this.#models.set(key, Object.freeze({ name, labels }));
     return name;
   }
 }
@@ -65,39 +65,39 @@ export interface CatalogModel {
   readonly parts: readonly Uint8Array[];
 }
 
-const known = new WeakMap<Manifest, WeakMap<Access['relations'], Promise<CatalogModel>>>();
+const modelCache = new WeakMap<Manifest, WeakMap<Access['relations'], Promise<CatalogModel>>>();
 
 /** Returns the catalog for an access, built once for all callers with the same rights, while yielding to other work. */
 export function modelOf(manifest: Manifest, access: Access): Promise<CatalogModel> {
-  const models = known.get(manifest) ?? new WeakMap<Access['relations'], Promise<CatalogModel>>();
-  known.set(manifest, models);
-  const before = models.get(access.relations);
-  if (before !== undefined) return before;
-  const model = inTurns(composing(manifest, access));
+  const models = modelCache.get(manifest) ?? new WeakMap<Access['relations'], Promise<CatalogModel>>();
+  modelCache.set(manifest, models);
+  const cached = models.get(access.relations);
+  if (cached !== undefined) return cached;
+  const model = inTurns(composeModel(manifest, access));
   models.set(access.relations, model);
   model.catch(() => models.delete(access.relations));
   return model;
 }
 
-const SLICE = 1_000;
+const WORK_PER_TURN = 1_000;
 
-function* composing(manifest: Manifest, access: Access): Generator<void, CatalogModel> {
+function* composeModel(manifest: Manifest, access: Access): Generator<void, CatalogModel> {
   const writer = new ContentsWriter();
   const tables = new Map<string, TableWithKeyTypes>();
   const enums = new Enums(manifest.catalog.relations.keys());
-  const measured = yield* metricsByEntity(manifest, access);
+  const metricsOf = yield* metricsByEntity(manifest, access);
   let columns = 0;
   let work = 0;
   for (const relation of manifest.catalog.relations.values()) {
     work += relation.columns.length + 1;
-    if (work >= SLICE) {
+    if (work >= WORK_PER_TURN) {
       work = 0;
       yield;
     }
     const rights = access.relations.get(relation.name);
     if (rights === undefined || rights.grants.length === 0) continue;
-    const metrics = measured.get(relation.name) ?? [];
-    const table = tableOf(relation, rights, computedOf(relation, manifest, access), metrics, enums);
+    const metrics = metricsOf.get(relation.name) ?? [];
+    const table = tableOf(relation, rights, computedColumns(relation, manifest, access), metrics, enums);
     if (table === null) continue;
     tables.set(relation.name, table);
     columns += table.model.columns.length;
@@ -106,14 +106,14 @@ function* composing(manifest: Manifest, access: Access): Generator<void, Catalog
   }
   for (const key of candidateKeys(manifest)) {
     work += 1;
-    if (work % SLICE === 0) yield;
-    if (isSound(key, tables)) writer.add('foreignKeys', key);
+    if (work % WORK_PER_TURN === 0) yield;
+    if (isVisibleKey(key, tables)) writer.add('foreignKeys', key);
   }
   for (const facet of governedFacets(manifest, access)) {
     yield;
     writer.add('facets', facetModel(facet));
   }
-  for (const one of enums.all) writer.add('enums', one);
+  for (const enumModel of enums.all) writer.add('enums', enumModel);
   const parts = writer.parts();
   const hash = createHash('sha256');
   for (const part of parts) {
@@ -138,12 +138,12 @@ function tableOf(
 ): TableWithKeyTypes | null {
   if (relation.kind !== 'entity' && relation.kind !== 'bridge') return null;
   const declared = relation.columns.filter((c) => isShown(c, rights));
-  const typed = declared.map((c) => columnModel(c, relation, rights, enums));
-  const columns = [...typed.map((c) => c.model), ...computed];
+  const typedColumns = declared.map((c) => columnModel(c, relation, rights, enums));
+  const columns = [...typedColumns.map((c) => c.model), ...computed];
   // Entities without any usable column or metric are hidden on every surface.
   if (columns.length === 0 && metrics.length === 0) return null;
-  const clear = new Set(columns.filter((c) => c.notNull).map((c) => c.name));
-  const keyed = relation.primaryKey.length > 0 && relation.primaryKey.every((k) => clear.has(k));
+  const unmasked = new Set(columns.filter((c) => c.notNull).map((c) => c.name));
+  const showsKey = relation.primaryKey.length > 0 && relation.primaryKey.every((k) => unmasked.has(k));
   const comment = [relation.description, ...metrics.map(metricLine)]
     .filter((line) => line !== null)
     .join('\n');
@@ -152,16 +152,16 @@ function tableOf(
       name: relation.name,
       comment: comment || null,
       columns,
-      primaryKey: keyed ? relation.primaryKey : [],
+      primaryKey: showsKey ? relation.primaryKey : [],
     },
     keyTypes: new Map([
-      ...typed.map(({ model, keyType }) => [model.name, keyType] as const),
+      ...typedColumns.map(({ model, keyType }) => [model.name, keyType] as const),
       ...computed.map(({ name, type }) => [name, type] as const),
     ]),
   };
 }
 
-function computedOf(relation: Relation, { catalog }: Manifest, access: Access): readonly ColumnModel[] {
+function computedColumns(relation: Relation, { catalog }: Manifest, access: Access): readonly ColumnModel[] {
   if (relation.computed === undefined) return [];
   return visibleColumns(relation, catalog, access)
     .filter((c) => c.computed !== undefined)
@@ -173,11 +173,11 @@ function computedOf(relation: Relation, { catalog }: Manifest, access: Access): 
 /** True if `*` includes the column: it is covered by a grant and not denied. */
 function isShown(column: Column, rights: RelationAccess): boolean {
   if (rights.denied.has(column.name)) return false;
-  const covering = rights.grants.filter((g) => g.columns.has(column.name));
+  const coveringGrants = rights.grants.filter((g) => g.columns.has(column.name));
   const { sensitivity } = column;
-  if (covering.length === 0 || sensitivity === null) return covering.length > 0;
+  if (coveringGrants.length === 0 || sensitivity === null) return coveringGrants.length > 0;
   const mask = rights.masks.get(sensitivity) ?? 'deny';
-  return mask !== 'deny' || covering.some((g) => g.unmask.has(sensitivity));
+  return mask !== 'deny' || coveringGrants.some((g) => g.unmask.has(sensitivity));
 }
 
 /**
@@ -191,16 +191,17 @@ function columnModel(
   enums: Enums,
 ): { readonly model: ColumnModel; readonly keyType: string } {
   const { name, type, form, sensitivity, nullable, description } = column;
-  const clear = rights.grants.every(
+  const isUnmasked = rights.grants.every(
     (g) => g.columns.has(name) && (sensitivity === null || g.unmask.has(sensitivity)),
   );
   const required = !nullable || relation.primaryKey.includes(name);
-  const declared = clear && form !== undefined ? form.sql : type;
+  const declared = isUnmasked && form !== undefined ? form.sql : type;
   // An enum label reveals that rows with that value may exist, which callers limited to groups must not learn.
-  const enumName = clear && rights.grants.every((g) => g.groups === undefined) ? enums.nameOf(column) : null;
-  const enumType = enumName === null ? null : inEntities(enumName);
+  const enumName =
+    isUnmasked && rights.grants.every((g) => g.groups === undefined) ? enums.nameOf(column) : null;
+  const enumType = enumName === null ? null : qualifiedName(enumName);
   return {
-    model: { name, type: enumType ?? declared, notNull: clear && required, comment: description },
+    model: { name, type: enumType ?? declared, notNull: isUnmasked && required, comment: description },
     keyType: enumType ?? type,
   };
 }
@@ -216,17 +217,17 @@ function* metricsByEntity(
     const type = measuredType(metric, manifest, access);
     if (type === null) continue;
     const metrics = byEntity.get(metric.entity) ?? [];
-    metrics.push({ name: metric.name, type, description: wordsOf(metric) });
+    metrics.push({ name: metric.name, type, description: descriptionWithUnit(metric) });
     byEntity.set(metric.entity, metrics);
   }
   return byEntity;
 }
 
 /** Returns a metric's description with its unit, for which BI tools have no other place; null if it has neither. */
-function wordsOf({ description, format }: Metric): string | null {
+function descriptionWithUnit({ description, format }: Metric): string | null {
   const unit = format === undefined ? null : formatUnit(format);
-  const words = [description, unit === null ? null : `In ${unit}.`].filter((w) => w !== null);
-  return words.length === 0 ? null : words.join(' ');
+  const parts = [description, unit === null ? null : `In ${unit}.`].filter((w) => w !== null);
+  return parts.length === 0 ? null : parts.join(' ');
 }
 
 function metricLine({ name, description }: MetricModel): string {
@@ -243,16 +244,16 @@ function facetModel({ name, description, columns }: GraphView['facets'][number])
 
 function* candidateKeys(manifest: Manifest): Generator<CatalogForeignKey> {
   const { relations } = manifest.catalog;
-  const isWithin = ({ table, target }: CatalogForeignKey): boolean =>
+  const isInOneDatabase = ({ table, target }: CatalogForeignKey): boolean =>
     relations.get(table)?.connector === relations.get(target)?.connector;
   for (const relationship of manifest.relationships.values()) {
-    const key = fromRelationship(relationship);
-    if (isWithin(key)) yield key;
+    const key = relationshipKey(relationship);
+    if (isInOneDatabase(key)) yield key;
   }
-  for (const bridge of manifest.bridges.values()) yield* fromBridge(bridge).filter(isWithin);
+  for (const bridge of manifest.bridges.values()) yield* bridgeKeys(bridge).filter(isInOneDatabase);
 }
 
-function fromRelationship({ from, to, description }: Relationship): CatalogForeignKey {
+function relationshipKey({ from, to, description }: Relationship): CatalogForeignKey {
   return {
     table: from.entity,
     columns: from.columns,
@@ -262,7 +263,7 @@ function fromRelationship({ from, to, description }: Relationship): CatalogForei
   };
 }
 
-function fromBridge({ name, left, right }: Bridge): readonly CatalogForeignKey[] {
+function bridgeKeys({ name, left, right }: Bridge): readonly CatalogForeignKey[] {
   return [left, right].map((side) => ({
     table: name,
     columns: side.columns,
@@ -276,7 +277,7 @@ function fromBridge({ name, left, right }: Bridge): readonly CatalogForeignKey[]
  * True if the caller sees the columns at both ends of the key, their types are equal, and the target columns are the
  * primary key of their table, which the caller sees unmasked.
  */
-function isSound(key: CatalogForeignKey, tables: ReadonlyMap<string, TableWithKeyTypes>): boolean {
+function isVisibleKey(key: CatalogForeignKey, tables: ReadonlyMap<string, TableWithKeyTypes>): boolean {
   const target = tables.get(key.target);
   const from = typesOf(tables.get(key.table), key.columns);
   const to = typesOf(target, key.targetColumns);

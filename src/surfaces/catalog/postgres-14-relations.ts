@@ -51,13 +51,13 @@ type Domain = 'sql_identifier' | 'character_data' | 'yes_or_no' | 'cardinal_numb
 
 type ViewColumns = Readonly<Record<string, readonly [type: Domain, value: string]>>;
 
-const catalogAndSchema = (of: string): ViewColumns => ({
-  [`${of}_catalog`]: ['sql_identifier', 'pg_catalog.current_database()'],
-  [`${of}_schema`]: ['sql_identifier', "'entities'"],
+const catalogAndSchema = (prefix: string): ViewColumns => ({
+  [`${prefix}_catalog`]: ['sql_identifier', 'pg_catalog.current_database()'],
+  [`${prefix}_schema`]: ['sql_identifier', "'entities'"],
 });
-const named = (of: string, name: string): ViewColumns => ({
-  ...catalogAndSchema(of),
-  [`${of}_name`]: ['sql_identifier', name],
+const named = (prefix: string, name: string): ViewColumns => ({
+  ...catalogAndSchema(prefix),
+  [`${prefix}_name`]: ['sql_identifier', name],
 });
 
 const IS_KEY = "constraint_type <> 'CHECK'";

@@ -3,8 +3,8 @@ import {
   type CatalogCaller,
   type CatalogEngine,
   type CatalogProvider,
+  type CatalogQuery,
   type CatalogRun,
-  type CatalogText,
   DescriptionCache,
   type StatementDescription,
 } from './catalog-requests.js';
@@ -13,7 +13,7 @@ import { Classifier, type StatementLane } from './classify.js';
 import type { CatalogModel } from './model.js';
 import { type BackendReply, CatalogFault, type ReplyReport, requireNotCancelled } from './reply.js';
 
-export interface RemoteCatalogRequest extends CatalogText {
+export interface RemoteCatalogRequest extends CatalogQuery {
   readonly id: number;
   readonly signature: string;
   readonly subject: string;
@@ -43,15 +43,15 @@ export interface CatalogHost {
   stop(id: number): void;
 }
 
-const MAX_DESCRIBED = 2_000;
+const MAX_DESCRIPTIONS = 2_000;
 
 /** Client of catalogs whose engines run in another process, which also queues the statements. */
 export class RemoteCatalogs implements CatalogProvider {
   readonly maxRows = MAX_ROWS;
   readonly #host: CatalogHost;
   readonly #classifier = new Classifier();
-  readonly #described = new DescriptionCache(MAX_DESCRIBED);
-  #last = 0;
+  readonly #descriptions = new DescriptionCache(MAX_DESCRIPTIONS);
+  #lastId = 0;
 
   constructor(host: CatalogHost) {
     this.#host = host;
@@ -61,8 +61,8 @@ export class RemoteCatalogs implements CatalogProvider {
     return this.#classifier.laneOf(text, parse);
   }
 
-  cachedDescription({ signature }: CatalogModel, statement: CatalogText): StatementDescription | null {
-    return this.#described.find(statement, signature);
+  cachedDescription({ signature }: CatalogModel, statement: CatalogQuery): StatementDescription | null {
+    return this.#descriptions.find(statement, signature);
   }
 
   async use<T>(
@@ -73,13 +73,13 @@ export class RemoteCatalogs implements CatalogProvider {
   ): Promise<T> {
     return work({
       describe: async (caller, statement, signal) => {
-        const known = this.cachedDescription(model, statement);
-        if (known !== null) return known;
+        const cached = this.cachedDescription(model, statement);
+        if (cached !== null) return cached;
         const { text, parameterTypes } = statement;
-        const sent = { subject, caller, text, parameterTypes, run: null };
-        const reply = await this.#request(model, sent, signal);
+        const content = { subject, caller, text, parameterTypes, run: null };
+        const reply = await this.#request(model, content, signal);
         if (reply.kind !== 'described') throw new InternalError('a catalog did not describe a statement');
-        this.#described.add(statement, reply.described, model.signature);
+        this.#descriptions.add(statement, reply.described, model.signature);
         return reply.described;
       },
       query: async (caller, { text, parameterTypes }, { values, formats, maxRows }, signal) => {
@@ -96,16 +96,16 @@ export class RemoteCatalogs implements CatalogProvider {
     content: Omit<RemoteCatalogRequest, 'id' | 'signature'>,
     signal: AbortSignal | null,
   ): Promise<Exclude<RemoteCatalogReply, { kind: 'unknown' | 'fault' }>> {
-    const id = ++this.#last;
+    const id = ++this.#lastId;
     const stop = (): void => this.#host.stop(id);
     requireNotCancelled(signal);
     signal?.addEventListener('abort', stop, { once: true });
     try {
-      const question = { id, signature: model.signature, ...content };
-      let reply = await this.#host.ask(question);
+      const request = { id, signature: model.signature, ...content };
+      let reply = await this.#host.ask(request);
       if (reply.kind === 'unknown') {
         await this.#send(id, model, signal);
-        reply = await this.#host.ask(question);
+        reply = await this.#host.ask(request);
       }
       requireNotCancelled(signal);
       if (reply.kind === 'fault') throw new CatalogFault(reply.report);
@@ -131,7 +131,7 @@ export class RemoteCatalogs implements CatalogProvider {
 export class CatalogServer {
   readonly #catalogs: Catalogs;
   readonly #running = new Map<string, AbortController>();
-  readonly #sent = new Map<string, CatalogModelPart[]>();
+  readonly #receivedParts = new Map<string, CatalogModelPart[]>();
 
   constructor(catalogs: Catalogs) {
     this.#catalogs = catalogs;
@@ -140,11 +140,11 @@ export class CatalogServer {
   async answer(process: number, request: RemoteCatalogRequest): Promise<RemoteCatalogReply> {
     const { signature, subject, caller, run } = request;
     const key = `${process} ${request.id}`;
-    const model = this.#sentModel(key) ?? this.#catalogs.modelOf(signature);
+    const model = this.#takeReceivedModel(key) ?? this.#catalogs.modelOf(signature);
     if (model === null) return { kind: 'unknown' };
-    const stop = new AbortController();
-    this.#running.set(key, stop);
-    const { signal } = stop;
+    const controller = new AbortController();
+    this.#running.set(key, controller);
+    const { signal } = controller;
     try {
       return await this.#catalogs.use<RemoteCatalogReply>(model, subject, signal, async (engine) => {
         if (run === null)
@@ -159,31 +159,32 @@ export class CatalogServer {
     }
   }
 
-  take(process: number, part: CatalogModelPart): void {
+  addPart(process: number, part: CatalogModelPart): void {
     const key = `${process} ${part.id}`;
-    const parts = this.#sent.get(key) ?? [];
+    const parts = this.#receivedParts.get(key) ?? [];
     if (part.at !== parts.length) throw new InternalError('a part of a catalog is missing');
     parts.push(part);
-    this.#sent.set(key, parts);
+    this.#receivedParts.set(key, parts);
   }
 
   stop(process: number, id: number): void {
     const key = `${process} ${id}`;
-    this.#sent.delete(key);
+    this.#receivedParts.delete(key);
     this.#running.get(key)?.abort();
   }
 
-  #sentModel(key: string): CatalogModel | null {
-    const sent = this.#sent.get(key);
-    const [first] = sent ?? [];
-    if (sent === undefined || first === undefined || sent.length < first.of) return null;
-    this.#sent.delete(key);
+  #takeReceivedModel(key: string): CatalogModel | null {
+    const parts = this.#receivedParts.get(key);
+    const [first] = parts ?? [];
+    if (parts === undefined || first === undefined || parts.length < first.of) return null;
+    this.#receivedParts.delete(key);
     const { signature, entities, columns } = first;
-    return Object.freeze({ signature, entities, columns, parts: sent.map(({ part }) => part) });
+    return Object.freeze({ signature, entities, columns, parts: parts.map(({ part }) => part) });
   }
 
   forget(process: number): void {
-    for (const [key, stop] of this.#running) if (key.startsWith(`${process} `)) stop.abort();
-    for (const key of this.#sent.keys()) if (key.startsWith(`${process} `)) this.#sent.delete(key);
+    for (const [key, controller] of this.#running) if (key.startsWith(`${process} `)) controller.abort();
+    for (const key of this.#receivedParts.keys())
+      if (key.startsWith(`${process} `)) this.#receivedParts.delete(key);
   }
 }

@@ -59,21 +59,21 @@ export function readReply(bytes: Uint8Array): BackendReply {
   };
   const splitter = new BackendSplitter();
   splitter.push(bytes);
-  while (splitter.next()) take(draft, splitter);
+  while (splitter.next()) addMessage(draft, splitter);
   return draft;
 }
 
-function take(draft: MutableReply, splitter: BackendSplitter): void {
+function addMessage(draft: MutableReply, splitter: BackendSplitter): void {
   switch (splitter.type) {
     case 0x44: // D: DataRow
       draft.rows.push(splitter.buffer.subarray(splitter.start, splitter.end));
       draft.rowCount += splitter.rows;
       return;
     case 0x45: // E: ErrorResponse
-      draft.error ??= report(splitter.body());
+      draft.error ??= readReport(splitter.body());
       return;
     case 0x4e: // N: NoticeResponse
-      takeNotice(draft, report(splitter.body()));
+      addNotice(draft, readReport(splitter.body()));
       return;
     case 0x74: // t: ParameterDescription
       draft.parameterTypes = parameterTypes(splitter.body());
@@ -92,7 +92,7 @@ function take(draft: MutableReply, splitter: BackendSplitter): void {
   }
 }
 
-function takeNotice(draft: MutableReply, notice: ReplyReport): void {
+function addNotice(draft: MutableReply, notice: ReplyReport): void {
   const change = settingChange(notice);
   const signal = sessionSignal(notice);
   if (change !== null) {
@@ -106,7 +106,7 @@ function parameterTypes(body: Buffer): readonly number[] {
   return Array.from({ length: body.readUInt16BE(0) }, (_, i) => body.readUInt32BE(2 + 4 * i));
 }
 
-function report(body: Buffer): ReplyReport {
+function readReport(body: Buffer): ReplyReport {
   const fields = reportFields(body);
   const position = fields.get('P');
   return {
@@ -141,8 +141,8 @@ export function fault(sqlstate: string, message: string, hint: string | null = n
 /** Returns the fault of a statement that was cancelled or exceeded its session's timeout. */
 export function cancelled(signal: AbortSignal | null): CatalogFault {
   const reason: unknown = signal?.reason;
-  const late = reason instanceof QueryError && reason.entry === 'timedOut';
-  return fault('57014', late ? reason.message : 'canceling statement due to user request');
+  const timedOut = reason instanceof QueryError && reason.entry === 'timedOut';
+  return fault('57014', timedOut ? reason.message : 'canceling statement due to user request');
 }
 
 /** @throws CatalogFault 57014 once `signal` is aborted */

@@ -17,7 +17,7 @@ const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 function isOwnPage(request: FastifyRequest): boolean {
   const { host, origin } = request.headers;
   const site = request.headers['sec-fetch-site'];
-  const page = hostOf(`http://${host ?? ''}`);
+  const page = parseUrl(`http://${host ?? ''}`);
   return (
     page !== null &&
     LOCAL_HOSTS.has(page.hostname) &&
@@ -28,7 +28,7 @@ function isOwnPage(request: FastifyRequest): boolean {
   );
 }
 
-function hostOf(url: string): URL | null {
+function parseUrl(url: string): URL | null {
   return URL.canParse(url) ? new URL(url) : null;
 }
 
@@ -42,7 +42,7 @@ const PATH = '/console/demo-token';
  */
 export function demoSignIn(
   callers: DemoSignIn['callers'],
-  mint: (chain: readonly string[]) => Promise<string>,
+  createToken: (chain: readonly string[]) => Promise<string>,
 ): DemoSignIn {
   return Object.freeze({
     callers,
@@ -54,13 +54,13 @@ export function demoSignIn(
           throw await refuseCall(service, call, ACTION, reason, 'anyone');
         };
         if (!isOwnPage(request)) return refuse(queryError('notFound', {}));
-        const chain = chainIn(request);
-        const caller = callers.find((known) => known.chain.join(' ') === chain?.join(' '));
+        const chain = requestedChain(request);
+        const caller = callers.find((candidate) => candidate.chain.join(' ') === chain?.join(' '));
         if (caller === undefined) {
           const detail = 'the body is {"chain": […]}, with one of the callers of the demo';
           return refuse(queryError('malformedBody', { detail }));
         }
-        const token = await recordedToken(service, call, await mint(caller.chain));
+        const token = await recordedToken(service, call, await createToken(caller.chain));
         return reply.headers(privateHeaders(call.requestId)).send({ token });
       });
     },
@@ -83,7 +83,7 @@ function recordedToken(service: RequestParts, call: RequestCall, token: string):
         detail = JSON.stringify({ token_id: tokenId, admin: roles.length > 0 });
         return token;
       },
-      answer: (decided) => decided,
+      answer: (issued) => issued,
       detail: () => detail,
     },
   );
@@ -93,11 +93,11 @@ function recordedToken(service: RequestParts, call: RequestCall, token: string):
  * Returns the requested chain, or null if the body is anything else. Pages of other origins cannot send this content
  * type without a preflight.
  */
-function chainIn({ body, headers }: FastifyRequest): readonly string[] | null {
+function requestedChain({ body, headers }: FastifyRequest): readonly string[] | null {
   if (headers['content-type'] !== 'application/json' || !(body instanceof Buffer)) return null;
   try {
-    const read: unknown = JSON.parse(body.toString('utf8'));
-    const chain = typeof read === 'object' && read !== null && 'chain' in read ? read.chain : null;
+    const parsed: unknown = JSON.parse(body.toString('utf8'));
+    const chain = typeof parsed === 'object' && parsed !== null && 'chain' in parsed ? parsed.chain : null;
     return Array.isArray(chain) && chain.every((name) => typeof name === 'string') ? chain : null;
   } catch {
     return null;

@@ -22,7 +22,7 @@ const FILES = [
 const FOLDERS = [join(SOURCE, 'src'), join(SOURCE, 'public')];
 const LOCK = join(PACKAGE_ROOT, 'package-lock.json');
 
-function stampOf(): string {
+function computeStamp(): string {
   const hash = createHash('sha256');
   const files = [...FILES, ...FOLDERS.flatMap(filesIn), ...(existsSync(LOCK) ? [LOCK] : [])];
   for (const file of files) hash.update(`${file.slice(PACKAGE_ROOT.length)}\0`).update(readFileSync(file));
@@ -48,9 +48,9 @@ function build(): number {
   return spawnSync(process.execPath, args, { cwd: SOURCE, stdio: 'inherit' }).status ?? 1;
 }
 
-const stamp = stampOf();
-const last = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : '';
-if (stamp !== last || !existsSync(join(BUILT, 'index.html'))) {
+const stamp = computeStamp();
+const previousStamp = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : '';
+if (stamp !== previousStamp || !existsSync(join(BUILT, 'index.html'))) {
   if (!canBuild()) {
     process.stderr.write('the console is not built: that takes Node 20.19, 22.12 or newer\n');
   } else {

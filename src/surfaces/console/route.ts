@@ -28,15 +28,15 @@ function publicSettings({ version, admin, demo, localTokens, wire, logins }: Con
 
 /**
  * Security headers of the console: it may load from and call only this server, must not be framed, and never parses
- * text as markup. `connects` lists additional origins it may call: the sign-in issuers.
+ * text as markup. `connectOrigins` lists additional origins it may call: the sign-in issuers.
  *
  * `trusted-types`: the page's only policy accepts nothing but the empty string, so any other assignment of markup
  * throws.
  */
-function consoleHeaders(connects: readonly string[]): Readonly<Record<string, string>> {
+function consoleHeaders(connectOrigins: readonly string[]): Readonly<Record<string, string>> {
   const policy = [
     "default-src 'self'",
-    ...(connects.length === 0 ? [] : [`connect-src 'self' ${connects.join(' ')}`]),
+    ...(connectOrigins.length === 0 ? [] : [`connect-src 'self' ${connectOrigins.join(' ')}`]),
     "object-src 'none'",
     "base-uri 'none'",
     "form-action 'none'",
@@ -55,8 +55,8 @@ function consoleHeaders(connects: readonly string[]): Readonly<Record<string, st
 }
 
 function originsOf(urls: readonly string[]): readonly string[] {
-  const web = urls.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
-  return [...new Set(web.map((url) => new URL(url).origin))];
+  const webUrls = urls.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
+  return [...new Set(webUrls.map((url) => new URL(url).origin))];
 }
 
 export const CONSOLE_METHODS: ReadonlyMap<string, string> = new Map([
@@ -73,7 +73,7 @@ const PAGE = 'index.html';
  */
 export function consoleRoutes(app: FastifyInstance, service: RequestParts, options: ConsoleOptions): void {
   const { files, demo } = options;
-  const hidden = { schema: HIDDEN_OPERATION };
+  const routeOptions = { schema: HIDDEN_OPERATION };
   const headers = (): Readonly<Record<string, string>> =>
     consoleHeaders(originsOf(publicSettings(options).issuers.map(({ issuer }) => issuer)));
   const serve = (name: string) => async (request: FastifyRequest, reply: FastifyReply) => {
@@ -82,23 +82,23 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
     return sendFile(request, reply.headers(headers()), file);
   };
   // Browsers that open `/` are redirected; other clients get a hint in the error.
-  app.get('/', hidden, (request, reply) => {
+  app.get('/', routeOptions, (request, reply) => {
     reply.header('vary', 'Accept');
-    return wantsPage(request) ? reply.redirect('/console/', 302) : reply.callNotFound();
+    return acceptsHtml(request) ? reply.redirect('/console/', 302) : reply.callNotFound();
   });
-  app.get('/console', hidden, (_request, reply) => reply.redirect('/console/', 308));
-  app.get('/console/', hidden, serve(PAGE));
-  app.get('/console/settings.json', hidden, async (request, reply) =>
+  app.get('/console', routeOptions, (_request, reply) => reply.redirect('/console/', 308));
+  app.get('/console/', routeOptions, serve(PAGE));
+  app.get('/console/settings.json', routeOptions, async (request, reply) =>
     reply.headers({ ...privateHeaders(request.call.requestId), ...headers() }).send(publicSettings(options)),
   );
   // The name is only looked up in the list of files, so no path can lead out of the console's folder.
-  app.get<{ Params: { '*': string } }>('/console/*', hidden, (request, reply) =>
+  app.get<{ Params: { '*': string } }>('/console/*', routeOptions, (request, reply) =>
     serve(request.params['*'])(request, reply),
   );
   demo?.add(app, service);
 }
 
-function wantsPage({ headers }: FastifyRequest): boolean {
+function acceptsHtml({ headers }: FastifyRequest): boolean {
   return (headers.accept ?? '').split(',').some((type) => /^\s*text\/html\s*(?:;|$)/i.test(type));
 }
 
@@ -110,7 +110,7 @@ async function sendFile(
   const { bytes, gzipped, etag } = await file.content();
   reply.headers({
     etag,
-    'cache-control': file.lasting ? 'public, max-age=31536000, immutable' : 'no-cache',
+    'cache-control': file.isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
     vary: 'Accept-Encoding',
   });
   if (request.headers['if-none-match'] === etag) return reply.code(304).send();
@@ -143,7 +143,7 @@ export interface DemoSignIn {
 interface ConsoleFile {
   readonly type: string;
   /** True if the file name contains a content hash, so the file may be cached forever. */
-  readonly lasting: boolean;
+  readonly isHashed: boolean;
   content(): Promise<ConsoleContent>;
 }
 
@@ -165,21 +165,21 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Folder where Vite puts files whose names contain a content hash. */
-const HASHED = 'assets/';
+const HASHED_FOLDER = 'assets/';
 
 /**
  * Files of the built console, listed once at startup: files added later are not served, and request paths never reach
  * the file system. Empty if the console has not been built.
  */
 export function consoleFiles(folder: string): ConsoleFiles {
-  const names = namesIn(folder, '').filter((name) => TYPES.has(extname(name)));
+  const names = listFiles(folder, '').filter((name) => TYPES.has(extname(name)));
   return new Map(names.map((name) => [name, fileOf(folder, name)]));
 }
 
-function namesIn(folder: string, below: string): readonly string[] {
-  return entriesOf(join(folder, below)).flatMap((entry) => {
-    const name = `${below}${entry.name}`;
-    if (entry.isDirectory()) return namesIn(folder, `${name}/`);
+function listFiles(folder: string, prefix: string): readonly string[] {
+  return entriesOf(join(folder, prefix)).flatMap((entry) => {
+    const name = `${prefix}${entry.name}`;
+    if (entry.isDirectory()) return listFiles(folder, `${name}/`);
     return entry.isFile() ? [name] : [];
   });
 }
@@ -193,21 +193,21 @@ function entriesOf(folder: string) {
 }
 
 function fileOf(folder: string, name: string): ConsoleFile {
-  let read: Promise<ConsoleContent> | null = null;
+  let cached: Promise<ConsoleContent> | null = null;
   return {
     type: TYPES.get(extname(name)) ?? 'application/octet-stream',
-    lasting: name.startsWith(HASHED),
+    isHashed: name.startsWith(HASHED_FOLDER),
     content: () => {
-      read ??= contentOf(join(folder, name)).catch((error: unknown) => {
-        read = null;
+      cached ??= readContent(join(folder, name)).catch((error: unknown) => {
+        cached = null;
         throw error;
       });
-      return read;
+      return cached;
     },
   };
 }
 
-async function contentOf(path: string): Promise<ConsoleContent> {
+async function readContent(path: string): Promise<ConsoleContent> {
   const bytes = readFileSync(path);
   const etag = `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   return { bytes, gzipped: await promisify(gzip)(bytes), etag };

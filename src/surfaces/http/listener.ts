@@ -5,8 +5,8 @@ import type { Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { refuseCall, refusedConnection } from '../../ask/request/calls-without-data.js';
-import { distrust } from '../rest/call.js';
-import { HEAD_LIMIT, httpFault, rawProblem } from '../rest/problem.js';
+import { invalidateCertificate } from '../rest/call.js';
+import { HEAD_LIMIT, rawProblem, toHttpError } from '../rest/problem.js';
 
 export interface HttpTls {
   readonly cert: string | Buffer;
@@ -19,7 +19,7 @@ export interface HttpTls {
 
 export interface HttpListener {
   /** Creates a server for one address; called once per address. */
-  begin(handler: RequestListener): Server;
+  createServer(handler: RequestListener): Server;
   /**
    * Replaces the certificate and client authorities for new connections. If the authorities have changed, client
    * certificates of open connections are no longer accepted. @throws Error if the certificate is invalid
@@ -32,14 +32,14 @@ const CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 72_000;
 
 /**
- * Returns a listener with TLS if `tls` is given, otherwise with plain HTTP. Times are in ms. `refused` closes
+ * Returns a listener with TLS if `tls` is given, otherwise with plain HTTP. Times are in ms. `onUntrusted` closes
  * connections that lack a required client certificate.
  */
 export function listenerOf(
   tls: HttpTls | null,
   requestMs: number,
   connectionMs: number,
-  refused: (socket: TLSSocket) => void,
+  onUntrusted: (socket: TLSSocket) => void,
 ): HttpListener {
   const limits = {
     maxHeaderSize: HEAD_LIMIT,
@@ -51,37 +51,37 @@ export function listenerOf(
     // Node would refuse such requests itself, unrecorded; `addHooks` refuses and records them.
     requireHostHeader: false,
   };
-  const secured: TlsServer[] = [];
+  const tlsServers: TlsServer[] = [];
   const open = new Set<TLSSocket>();
   let authorities = authoritiesOf(tls);
   return {
-    begin: (handler) => {
-      if (tls === null) return timed(createServer(limits, handler), handler, connectionMs);
+    createServer: (handler) => {
+      if (tls === null) return withTimeout(createServer(limits, handler), handler, connectionMs);
       const server = createTlsServer(
         {
           ...limits,
           ...contextOf(tls),
           handshakeTimeout: requestMs,
           requestCert: tls.clients !== undefined,
-          // Optional certificates are checked per request; `refused` records connections that lack a required one.
+          // Optional certificates are checked per request; `onUntrusted` records connections that lack a required one.
           rejectUnauthorized: false,
         },
         handler,
       );
       server.on('secureConnection', (socket: TLSSocket) => {
-        if (tls.clients === 'demanded' && !socket.authorized) return refused(socket);
+        if (tls.clients === 'demanded' && !socket.authorized) return onUntrusted(socket);
         open.add(socket);
         socket.once('close', () => open.delete(socket));
       });
-      secured.push(server);
-      return timed(server, handler, connectionMs);
+      tlsServers.push(server);
+      return withTimeout(server, handler, connectionMs);
     },
     secure: (next) => {
-      for (const server of secured) server.setSecureContext(contextOf(next));
-      const others = authoritiesOf(next);
-      if (others === authorities) return;
-      authorities = others;
-      for (const socket of open) distrust(socket);
+      for (const server of tlsServers) server.setSecureContext(contextOf(next));
+      const newAuthorities = authoritiesOf(next);
+      if (newAuthorities === authorities) return;
+      authorities = newAuthorities;
+      for (const socket of open) invalidateCertificate(socket);
     },
   };
 }
@@ -104,7 +104,7 @@ function authoritiesOf(tls: HttpTls | null): string {
   return `${tls?.ca}\n${tls?.crl}`;
 }
 
-function timed(server: Server, handler: RequestListener, ms: number): Server {
+function withTimeout(server: Server, handler: RequestListener, ms: number): Server {
   // Without this, Node answers 417, unrecorded, to an expectation other than `100-continue`; it may be ignored.
   server.on('checkExpectation', handler);
   server.on('error', () => undefined); // also reported to the caller of listen; failed connections need no action
@@ -117,14 +117,14 @@ function timed(server: Server, handler: RequestListener, ms: number): Server {
  */
 export class ClientErrors {
   readonly #service: RequestParts;
-  readonly #current = new WeakMap<Socket, ServerResponse>();
+  readonly #responses = new WeakMap<Socket, ServerResponse>();
 
   constructor(service: RequestParts) {
     this.#service = service;
   }
 
   noteRequest(socket: Socket, response: ServerResponse): void {
-    this.#current.set(socket, response);
+    this.#responses.set(socket, response);
   }
 
   refuse(socket: Socket): void {
@@ -138,19 +138,19 @@ export class ClientErrors {
       this.refuse(socket);
       return;
     }
-    const fault = isReset(error) ? null : httpFault(error);
-    const response = this.#current.get(socket);
-    const answering = response !== undefined && !response.writableFinished;
-    if (fault === null || !socket.writable || (answering && response.headersSent)) {
+    const fault = isReset(error) ? null : toHttpError(error);
+    const response = this.#responses.get(socket);
+    const isAnswering = response !== undefined && !response.writableFinished;
+    if (fault === null || !socket.writable || (isAnswering && response.headersSent)) {
       socket.destroy();
       return;
     }
     const call = anonymousCall(socket);
     // If the body was cut off, the request's handler records it.
-    const reported = answering
+    const refusal = isAnswering
       ? Promise.resolve(fault)
       : refuseCall(this.#service, call, 'http', fault, 'anyone');
-    reported.then(
+    refusal.then(
       (problem) => socket.end(rawProblem(problem, call.requestId), () => socket.destroy()),
       () => socket.destroy(),
     );

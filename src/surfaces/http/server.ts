@@ -13,7 +13,7 @@ import { callOf, headerText } from '../rest/call.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes, METHODS } from '../rest/openapi/document.js';
 import type { RestParts } from '../rest/parts.js';
-import { BODY_LIMIT, httpFault, sendProblem } from '../rest/problem.js';
+import { BODY_LIMIT, sendProblem, toHttpError } from '../rest/problem.js';
 import { accessRoutes, dashboardsRoute, graphRoutes } from '../rest/routes/graph.js';
 import { authoringRoutes, objectsRoutes } from '../rest/routes/objects.js';
 import { queryRoute, receiptsRoute, sampleRoute } from '../rest/routes/query.js';
@@ -51,7 +51,7 @@ const PREFLIGHT_SECONDS = 600;
 function addCors(app: FastifyInstance, origins: readonly string[]): void {
   if (origins.length === 0) return;
   app.addHook('onRequest', (request, reply, done) => {
-    if (isShared(request.url)) {
+    if (isCrossOriginPath(request.url)) {
       const { origin } = request.headers;
       if (origin !== undefined && origins.includes(origin)) {
         reply.raw.setHeader('access-control-allow-origin', origin);
@@ -62,9 +62,9 @@ function addCors(app: FastifyInstance, origins: readonly string[]): void {
   });
   // Caches need `Vary` to separate responses by origin. Streamed answers bypass this hook, but they are never cached.
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (isShared(request.url)) {
-      const others = reply.getHeader('vary');
-      reply.header('vary', others === undefined ? 'Origin' : `${String(others)}, Origin`);
+    if (isCrossOriginPath(request.url)) {
+      const existing = reply.getHeader('vary');
+      reply.header('vary', existing === undefined ? 'Origin' : `${String(existing)}, Origin`);
     }
     done(null, payload);
   });
@@ -77,8 +77,8 @@ function addCors(app: FastifyInstance, origins: readonly string[]): void {
 function answerPreflights(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = reply;
-    const asks = request.method === 'OPTIONS' && 'access-control-request-method' in request.headers;
-    if (!asks || !raw.hasHeader('access-control-allow-origin')) {
+    const isPreflight = request.method === 'OPTIONS' && 'access-control-request-method' in request.headers;
+    if (!isPreflight || !raw.hasHeader('access-control-allow-origin')) {
       done();
       return;
     }
@@ -93,7 +93,7 @@ function answerPreflights(app: FastifyInstance): void {
   });
 }
 
-function isShared(url: string): boolean {
+function isCrossOriginPath(url: string): boolean {
   const path = url.split('?', 1)[0] ?? '';
   return path.startsWith('/osl/') || path === '/openapi.json';
 }
@@ -105,17 +105,17 @@ export interface HttpServerOptions {
   readonly requestTimeoutMs?: number;
   readonly wire?: WireFigures;
   /** Collects the metrics of all processes of the server for `/metrics`. Default: this process only. */
-  readonly gather?: () => Promise<readonly MetricsJson[]>;
+  readonly collectMetrics?: () => Promise<readonly MetricsJson[]>;
   /** Addresses and networks that may read `/metrics`, in addition to this machine. */
   readonly metricsFrom?: readonly string[];
   /** Origins whose pages may call everything below `/osl`. Default: none. */
   readonly corsOrigins?: readonly string[];
   readonly mcp?: Partial<McpOptions>;
   readonly console?: ConsoleOptions | null;
-  readonly more?: MoreRoutes | null;
+  readonly additionalRoutes?: AdditionalRoutes | null;
 }
 
-export interface MoreRoutes {
+export interface AdditionalRoutes {
   readonly methods: ReadonlyMap<string, string>;
   add(app: FastifyInstance): void;
 }
@@ -145,7 +145,7 @@ const LOCAL_MCP: McpOptions = {
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Time in ms beyond the longest execution after which a silent client is presumed gone. */
-const STALLED_MS = 60_000;
+const STALL_MS = 60_000;
 
 export async function createHttpServer(
   service: HttpParts,
@@ -154,15 +154,15 @@ export async function createHttpServer(
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
   const requestTimeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
-  const connectionTimeoutMs = service.caps.timeoutMs + STALLED_MS;
+  const connectionTimeoutMs = service.caps.timeoutMs + STALL_MS;
   const listener = listenerOf(options.tls ?? null, requestTimeoutMs, connectionTimeoutMs, (socket) =>
     clientErrors.refuse(socket),
   );
-  const app = bareApp(service, clientErrors, listener);
+  const app = createApp(service, clientErrors, listener);
   addCors(app, options.corsOrigins ?? []);
-  const page = options.console ?? null;
-  const more = options.more ?? null;
-  addHooks(app, service, inflight, clientErrors, methodsWith(page, more));
+  const consoleOptions = options.console ?? null;
+  const additionalRoutes = options.additionalRoutes ?? null;
+  addHooks(app, service, inflight, clientErrors, allMethods(consoleOptions, additionalRoutes));
   addBreakGlassHook(app, service);
   answerPreflights(app);
   const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
@@ -170,9 +170,9 @@ export async function createHttpServer(
   await restRoutes(app, service, inflight, mcp.version);
   tokenRoute(app, service, mcp.publicUrl);
   mcpRoute(app, service, inflight, mcp);
-  metricsRoute(app, service, telemetry, options.metricsFrom ?? [], options.gather);
-  if (page !== null) consoleRoutes(app, service, page);
-  more?.add(app);
+  metricsRoute(app, service, telemetry, options.metricsFrom ?? [], options.collectMetrics);
+  if (consoleOptions !== null) consoleRoutes(app, service, consoleOptions);
+  additionalRoutes?.add(app);
   await app.ready();
   return Object.freeze({
     listen: (port: number, host: string) => listen(app, port, host),
@@ -183,19 +183,23 @@ export async function createHttpServer(
   });
 }
 
-function methodsWith(page: ConsoleOptions | null, more: MoreRoutes | null): ReadonlyMap<string, string> {
-  const ofPage = page === null ? [] : [...CONSOLE_METHODS, ...(page.demo?.methods ?? [])];
-  return new Map([...METHODS, ...ofPage, ...(more?.methods ?? [])]);
+function allMethods(
+  consoleOptions: ConsoleOptions | null,
+  additionalRoutes: AdditionalRoutes | null,
+): ReadonlyMap<string, string> {
+  const consoleMethods =
+    consoleOptions === null ? [] : [...CONSOLE_METHODS, ...(consoleOptions.demo?.methods ?? [])];
+  return new Map([...METHODS, ...consoleMethods, ...(additionalRoutes?.methods ?? [])]);
 }
 
 /** Creates an app without routes that sets each request's `call` and maps errors to the error catalogue. */
-export function bareApp(
+export function createApp(
   service: RequestParts,
   clientErrors: ClientErrors,
-  listener: Pick<HttpListener, 'begin'>,
+  listener: Pick<HttpListener, 'createServer'>,
 ): FastifyInstance {
   const app = fastify({
-    serverFactory: (handler) => listener.begin(handler),
+    serverFactory: (handler) => listener.createServer(handler),
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // the application refuses with a problem response and records it
@@ -203,7 +207,7 @@ export function bareApp(
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
     frameworkErrors: (error, request, reply) => {
       request.call = callOf(request.raw);
-      sendRefusal(service, request, reply, httpFault(error) ?? queryError('notFound', {})).catch(() =>
+      sendRefusal(service, request, reply, toHttpError(error) ?? queryError('notFound', {})).catch(() =>
         request.raw.destroy(),
       );
     },
@@ -231,13 +235,13 @@ export async function listen(
 }
 
 /** Time in ms for sending the last responses before connections are closed. */
-const FAREWELL_MS = 100;
+const LAST_RESPONSES_MS = 100;
 
 export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs: number): Promise<void> {
   inflight.drain();
   const stop = async (): Promise<void> => {
     await inflight.stop();
-    await setTimeout(FAREWELL_MS);
+    await setTimeout(LAST_RESPONSES_MS);
     app.server.closeAllConnections();
   };
   const closed = app.close();
@@ -246,7 +250,7 @@ export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs
   await closed;
   deadline.abort();
   await stopped;
-  await inflight.ended();
+  await inflight.allEnded();
 }
 
 /**
@@ -308,8 +312,8 @@ async function sendNotFound(
     allowed === undefined
       ? queryError('notFound', path === '/' ? { elsewhere: rootHint(methods) } : {})
       : queryError('methodNotAllowed', { allowed });
-  const who = /^\/(?:osl|admin)(?:\/|$)/.test(path) ? 'identified' : 'anyone';
-  const refusal = await refuseCall(service, call, 'http', reason, who);
+  const audience = /^\/(?:osl|admin)(?:\/|$)/.test(path) ? 'identified' : 'anyone';
+  const refusal = await refuseCall(service, call, 'http', reason, audience);
   if (refusal.entry === 'methodNotAllowed' && allowed !== undefined) reply.header('allow', allowed);
   return sendProblem(reply, refusal, call.requestId);
 }
@@ -339,7 +343,7 @@ export function addHooks(
     }
     const reason = isWithoutHost(request.raw)
       ? queryError('malformedBody', { detail: 'the request has no Host header' })
-      : inflight.draining && !ALWAYS_ANSWERED.has(request.url)
+      : inflight.draining && !ALWAYS_SERVED.has(request.url)
         ? queryError('shuttingDown', {})
         : null;
     if (reason === null) done();
@@ -362,7 +366,7 @@ function isWithoutHost({ httpVersion, headers }: IncomingMessage): boolean {
 function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts): void {
   app.addHook('preHandler', async (request) => {
     const reason = headerText(request.raw.rawHeaders, 'osl-break-glass');
-    if (reason !== null) request.call = await inEmergency(service, request.call, reason, request.url);
+    if (reason !== null) request.call = await withBreakGlass(service, request.call, reason, request.url);
   });
 }
 
@@ -370,7 +374,7 @@ function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts): void
  * Activates break-glass access and returns the call with it. The call is returned unchanged outside of `/osl/` and
  * `/mcp`, without a policy, and if its token is missing or invalid, since the route then refuses it.
  */
-async function inEmergency(
+async function withBreakGlass(
   service: BreakGlassParts,
   call: RequestCall,
   reason: string,
@@ -385,12 +389,12 @@ async function inEmergency(
     throw error;
   });
   if (identity === null || service.model().snapshot === null) return call;
-  const own: RequestCall = isMcp ? { ...call, surface: 'mcp' } : call;
-  const emergency = await breakGlass(service, own, identity, reason);
+  const mcpCall: RequestCall = isMcp ? { ...call, surface: 'mcp' } : call;
+  const emergency = await breakGlass(service, mcpCall, identity, reason);
   return { ...call, requestId: randomUUID(), origin: { ...origin, emergency } };
 }
 
-const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/readyz']);
+const ALWAYS_SERVED: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/readyz']);
 
 /**
  * Responds to an error.
@@ -406,7 +410,7 @@ async function sendFault(
 ): Promise<FastifyReply> {
   const { call } = request;
   if (error instanceof QueryError) return sendProblem(reply, error, call.requestId);
-  const fault = httpFault(error);
+  const fault = toHttpError(error);
   if (fault === null) return sendProblem(reply, publicError(service, call.requestId, error), call.requestId);
   if (request.is404) return sendNotFound(service, request, reply, methods);
   return sendRefusal(service, request, reply, fault);

@@ -26,14 +26,14 @@ export interface Telemetry {
 export type MetricsJson = string;
 
 /** Renders the metrics of several processes as one page, combined as each metric defines (default: summed). */
-function pageOf(figures: readonly MetricsJson[]): Promise<string> {
+function renderMetrics(processes: readonly MetricsJson[]): Promise<string> {
   // cast: written by `figures` in another process of this program
-  const lists = figures.map((text) => JSON.parse(text) as object[]);
+  const lists = processes.map((text) => JSON.parse(text) as object[]);
   return AggregatorRegistry.aggregate(lists).metrics();
 }
 
-export async function totalsOf(figures: readonly MetricsJson[]): Promise<readonly MetricTotals[]> {
-  const lists = figures.map((text) => JSON.parse(text) as object[]); // cast: written by `figures`
+export async function metricTotals(processes: readonly MetricsJson[]): Promise<readonly MetricTotals[]> {
+  const lists = processes.map((text) => JSON.parse(text) as object[]); // cast: written by `figures`
   return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // cast: its format
 }
 
@@ -85,22 +85,23 @@ export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: 
  * `GET /metrics`, for Prometheus on this machine and in `networks`, but not through a proxy, since its address does
  * not identify the client. Any other client gets Not Found.
  *
- * @param gather collects the metrics of all processes of the server; default: this process only
+ * @param collectMetrics collects the metrics of all processes of the server; default: this process only
  */
 export function metricsRoute(
   app: FastifyInstance,
   service: RequestParts & HealthParts,
   telemetry: Telemetry,
   networks: readonly string[],
-  gather?: () => Promise<readonly MetricsJson[]>,
+  collectMetrics?: () => Promise<readonly MetricsJson[]>,
 ): void {
-  const mayAsk = localOrIn(networks);
+  const isAllowed = localOrIn(networks);
   app.get('/metrics', { schema: METRICS_OPERATION }, async (request, reply) => {
-    if (isForwarded(request) || !mayAsk(request.socket.remoteAddress ?? '')) {
+    if (isForwarded(request) || !isAllowed(request.socket.remoteAddress ?? '')) {
       throw await refuseCall(service, request.call, 'http', queryError('notFound', {}), 'anyone');
     }
     const { registry } = telemetry;
-    const text = gather === undefined ? await registry.metrics() : await pageOf(await gather());
+    const text =
+      collectMetrics === undefined ? await registry.metrics() : await renderMetrics(await collectMetrics());
     service.probes.count('metrics', '/metrics', 200, request.call);
     return reply
       .headers({
@@ -118,16 +119,16 @@ export interface WireFigures {
 
 export const NO_WIRE: WireFigures = Object.freeze({ connections: 0, fastQuestions: 0 });
 
-/** Adds a gauge; `over` defines how its values are combined across processes (default: their sum). */
-type AddGauge = (name: string, help: string, read: () => number, over?: 'min' | 'max') => void;
+/** Adds a gauge; `aggregator` defines how its values are combined across processes (default: their sum). */
+type AddGauge = (name: string, help: string, read: () => number, aggregator?: 'min' | 'max') => void;
 
 function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures): void {
-  const gauge: AddGauge = (name, help, read, over) => {
+  const gauge: AddGauge = (name, help, read, aggregator) => {
     new Gauge({
       name,
       help,
       registers: [registry],
-      aggregator: over ?? 'sum',
+      aggregator: aggregator ?? 'sum',
       collect: function collect() {
         this.set(read());
       },
@@ -159,25 +160,25 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures
   gauge('osl_audit_gaps', 'Times the audit log failed and recovered since startup', () => {
     return audit.stats().gaps;
   });
-  const failed = (): number => (audit.stats().failure === null ? 0 : 1);
-  gauge('osl_audit_failed', '1 while the audit log cannot be written', failed, 'max');
-  const loaded = (): number => (service.model().snapshot === null ? 0 : 1);
+  const isFailing = (): number => (audit.stats().failure === null ? 0 : 1);
+  gauge('osl_audit_failed', '1 while the audit log cannot be written', isFailing, 'max');
+  const isLoaded = (): number => (service.model().snapshot === null ? 0 : 1);
   gauge(
     'osl_policy_loaded',
     '1 while a policy is in force; without one every request is refused',
-    loaded,
+    isLoaded,
     'min',
   );
   gauge(
     'osl_policy_kept_seconds',
     'Remaining time of the last valid policy; 0 if the newest policy is in force',
-    () => Math.max(0, ((service.keptPolicy()?.until ?? 0) - Date.now()) / 1_000),
+    () => Math.max(0, ((service.fallbackPolicy()?.until ?? 0) - Date.now()) / 1_000),
     'max',
   );
   gauge(
     'osl_clock_wrong',
     "1 while this machine's clock differs from that of the control database and of another gateway",
-    () => (service.reached().clock ? 0 : 1),
+    () => (service.servicesReached().clock ? 0 : 1),
     'max',
   );
   gauge(
@@ -229,7 +230,7 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures
 /** Adds gauges of connection pools. The label is the purpose, not the connector: connector names are tenant data. */
 function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>): void {
   const pools = (): readonly EnginePool[] => [...engines.values()].flatMap((engine) => engine.pools());
-  const byPurpose = (name: string, help: string, read: (pool: EnginePool) => number): void => {
+  const addGauge = (name: string, help: string, read: (pool: EnginePool) => number): void => {
     new Gauge({
       name,
       help,
@@ -241,11 +242,11 @@ function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>)
       },
     });
   };
-  byPurpose('osl_pool_size', 'Maximum number of database sessions', (pool) => pool.size);
-  byPurpose('osl_pool_open', 'Open database sessions', (pool) => pool.open);
-  byPurpose('osl_pool_running', 'Statements running on database sessions', (pool) => pool.running);
-  byPurpose('osl_pool_waiting', 'Queries waiting for a database session', (pool) => pool.waiting);
-  byPurpose(
+  addGauge('osl_pool_size', 'Maximum number of database sessions', (pool) => pool.size);
+  addGauge('osl_pool_open', 'Open database sessions', (pool) => pool.open);
+  addGauge('osl_pool_running', 'Statements running on database sessions', (pool) => pool.running);
+  addGauge('osl_pool_waiting', 'Queries waiting for a database session', (pool) => pool.waiting);
+  addGauge(
     'osl_pool_unreachable',
     'Pools whose database cannot be reached or accepts no more sessions',
     (pool) => (pool.reach === 'open' ? 0 : 1),
@@ -255,7 +256,7 @@ function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>)
 
 /** Adds gauges of standbys, labelled by their position in the manifest, starting at 1. */
 function standbyGauges(registry: Registry, standbys: () => readonly StandbyView[]): void {
-  const each = (name: string, help: string, read: (standby: StandbyView) => number | null): void => {
+  const addGauge = (name: string, help: string, read: (standby: StandbyView) => number | null): void => {
     new Gauge({
       name,
       help,
@@ -263,20 +264,20 @@ function standbyGauges(registry: Registry, standbys: () => readonly StandbyView[
       registers: [registry],
       collect: function collect() {
         this.reset();
-        for (const [place, standby] of standbys().entries()) {
+        for (const [index, standby] of standbys().entries()) {
           const value = read(standby);
-          if (value !== null) this.set({ standby: String(place + 1) }, value);
+          if (value !== null) this.set({ standby: String(index + 1) }, value);
         }
       },
     });
   };
-  each('osl_standby_usable', '1 if the standby answers queries', ({ fault }) => (fault === null ? 1 : 0));
-  each('osl_standby_age_seconds', "Upper bound on the age of a standby's data", ({ ageMs }) =>
+  addGauge('osl_standby_usable', '1 if the standby answers queries', ({ fault }) => (fault === null ? 1 : 0));
+  addGauge('osl_standby_age_seconds', "Upper bound on the age of a standby's data", ({ ageMs }) =>
     ageMs === null ? null : ageMs / 1_000,
   );
 }
 
-const LINEAGE = {
+const LINEAGE_HELP = {
   pending: 'Events waiting for delivery to an endpoint',
   dead: 'Events that an endpoint refused for good (dead letters)',
   delivered: 'Events delivered since startup',
@@ -291,15 +292,15 @@ function lineageGauges(
   lineage: DeliveryStats,
   { audit }: HttpParts,
 ): void {
-  for (const [key, help] of Object.entries(LINEAGE)) {
+  for (const [figure, help] of Object.entries(LINEAGE_HELP)) {
     new Gauge({
-      name: `osl_lineage_${key}`,
+      name: `osl_lineage_${figure}`,
       help,
       labelNames: ['endpoint'],
       registers: [registry],
       collect: function collect() {
         for (const [endpoint, stats] of Object.entries(lineage.stats()?.endpoints ?? {}))
-          this.set({ endpoint }, Number(stats[key as keyof typeof LINEAGE])); // cast: `key` is one of its keys
+          this.set({ endpoint }, Number(stats[figure as keyof typeof LINEAGE_HELP])); // cast: `figure` is one of its keys
       },
     });
   }
@@ -402,16 +403,16 @@ type Labels = Readonly<Record<(typeof LABELS)[number], string>>;
  * Returns the samples of one histogram. The registry modifies `labels`, but not `sharedLabels`, which is common to all.
  */
 function samplesOf({ counts, sumUs }: Durations, sharedLabels: Labels) {
-  let below = 0;
+  let cumulative = 0;
   const buckets = counts.map((count, i) => {
-    below += count;
+    cumulative += count;
     const bound = BOUNDS_US[i];
     const le = bound === undefined ? '+Inf' : bound / 1_000_000;
-    return { metricName: `${STAGE_SECONDS}_bucket`, labels: { le }, sharedLabels, value: below };
+    return { metricName: `${STAGE_SECONDS}_bucket`, labels: { le }, sharedLabels, value: cumulative };
   });
   return [
     ...buckets,
     { metricName: `${STAGE_SECONDS}_sum`, labels: {}, sharedLabels, value: sumUs / 1_000_000 },
-    { metricName: `${STAGE_SECONDS}_count`, labels: {}, sharedLabels, value: below },
+    { metricName: `${STAGE_SECONDS}_count`, labels: {}, sharedLabels, value: cumulative },
   ];
 }

@@ -5,19 +5,19 @@ import { problemOf } from '../rest/problem.js';
 /** Backend of the MCP tools: a remote server over HTTP, or this process. */
 export interface Engine {
   /** Returns the rows that fit into `maxBytes` of JSON in total, and the trailer. @throws EngineRefusal */
-  query(question: QueryJson, wanted: WantedAnswer, signal: AbortSignal): Promise<ToolAnswer>;
+  query(question: QueryJson, options: AnswerOptions, signal: AbortSignal): Promise<ToolAnswer>;
   explain(question: QueryJson, task: string | null, signal: AbortSignal): Promise<JsonDocument>;
   /**
-   * Returns all or part of the schema visible to the caller; `wish` has the parameters of `GET /osl/schema`.
+   * Returns all or part of the schema visible to the caller; `selection` has the parameters of `GET /osl/schema`.
    *
    * @throws EngineRefusal
    */
-  schema(wish: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
+  schema(selection: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
   /** Returns the refusal of a call with invalid arguments, after recording it if the engine is in this process. */
   refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal>;
 }
 
-export interface WantedAnswer {
+export interface AnswerOptions {
   readonly maxBytes: number;
   /** True if the trailer should have a receipt. */
   readonly receipt: boolean;
@@ -72,7 +72,7 @@ export function withExplain(question: QueryJson): QueryJson {
   return `{"explain":true${/^\s*\}/.test(members) ? '' : ','}${members}`;
 }
 
-export function objectIn(text: string): EngineFields | null {
+export function parseObject(text: string): EngineFields | null {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
@@ -90,52 +90,52 @@ const MAX_LINE = 1_048_576;
  */
 export class AnswerReader {
   readonly #rows: unknown[] = [];
-  #left: number;
+  #remainingBytes: number;
   /** The last complete line, which may be a row or the trailer. */
-  #last: string | null = null;
-  #rest = '';
+  #lastLine: string | null = null;
+  #incompleteLine = '';
   #isOverlong = false;
 
   constructor(maxBytes: number) {
-    this.#left = maxBytes;
+    this.#remainingBytes = maxBytes;
   }
 
   get full(): boolean {
-    return this.#left <= 0;
+    return this.#remainingBytes <= 0;
   }
 
   read(text: string): void {
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop() ?? '';
+    const lines = (this.#incompleteLine + text).split('\n');
+    this.#incompleteLine = lines.pop() ?? '';
     for (const line of lines) {
-      this.#line(this.#isOverlong ? null : line);
+      this.#addLine(this.#isOverlong ? null : line);
       this.#isOverlong = false;
     }
-    if (this.#rest.length > MAX_LINE) this.#isOverlong = true;
-    if (this.#isOverlong) this.#rest = '';
+    if (this.#incompleteLine.length > MAX_LINE) this.#isOverlong = true;
+    if (this.#isOverlong) this.#incompleteLine = '';
   }
 
   /** Keeps the preceding line as a row, since only the last line is the trailer. @param line null if it was too long */
-  #line(line: string | null): void {
-    const row = this.#last;
-    this.#last = line;
-    if (row !== null && !this.full) this.#row(row);
-    if (line === null) this.#left = 0;
+  #addLine(line: string | null): void {
+    const row = this.#lastLine;
+    this.#lastLine = line;
+    if (row !== null && !this.full) this.#addRow(row);
+    if (line === null) this.#remainingBytes = 0;
   }
 
-  #row(row: string): void {
-    this.#left -= Buffer.byteLength(row) + 1;
-    if (this.#left >= 0) this.#rows.push(JSON.parse(row));
+  #addRow(row: string): void {
+    this.#remainingBytes -= Buffer.byteLength(row) + 1;
+    if (this.#remainingBytes >= 0) this.#rows.push(JSON.parse(row));
   }
 
   /** @throws EngineRefusal if the answer was cut off or its trailer reports a failure */
   end(): ToolAnswer {
-    if (this.#rest !== '') this.read('\n');
-    const trailer = this.#last === null ? null : objectIn(this.#last)?.['trailer'];
+    if (this.#incompleteLine !== '') this.read('\n');
+    const trailer = this.#lastLine === null ? null : parseObject(this.#lastLine)?.['trailer'];
     if (typeof trailer !== 'object' || trailer === null) throw unreachable();
     const members: Readonly<Record<string, unknown>> = { ...trailer };
     const problem = members['problem'];
-    if (typeof problem === 'object' && problem !== null) throw refusalIn({ ...problem });
+    if (typeof problem === 'object' && problem !== null) throw refusalFromProblem({ ...problem });
     return { rows: this.#rows, trailer: members };
   }
 }
@@ -144,7 +144,7 @@ export class AnswerReader {
  * Converts a failure that occurred after the answer had begun. The HTTP status had already been sent as 200, so the
  * real status is in `problem`.
  */
-function refusalIn(problem: Readonly<Record<string, unknown>>): EngineRefusal {
+function refusalFromProblem(problem: Readonly<Record<string, unknown>>): EngineRefusal {
   const { status, request_id: id, detail } = problem;
   return new EngineRefusal(
     typeof status === 'number' ? status : null,
@@ -190,12 +190,14 @@ export function remoteEngine(client: RestClient): Engine {
     },
     explain: async (question, task, signal) => {
       const body = withExplain(question);
-      return documentOf(await send(client, { path: QUERY, body, accept: JSON_TYPE, task, signal }));
+      return readDocument(await send(client, { path: QUERY, body, accept: JSON_TYPE, task, signal }));
     },
-    schema: async (wish, signal) => {
+    schema: async (selection, signal) => {
       const parameters = new URLSearchParams({ governed: 'true' });
-      for (const [name, value] of Object.entries(wish)) parameters.set(name, String(value));
-      return documentOf(await send(client, { path: `/osl/schema?${parameters}`, accept: JSON_TYPE, signal }));
+      for (const [name, value] of Object.entries(selection)) parameters.set(name, String(value));
+      return readDocument(
+        await send(client, { path: `/osl/schema?${parameters}`, accept: JSON_TYPE, signal }),
+      );
     },
     // The server never received the call, so it has no record of it.
     refuse: async (_, fault) => {
@@ -217,9 +219,9 @@ interface EngineCall {
 }
 
 /** @throws EngineRefusal unless the status is 2xx */
-async function send(client: RestClient, sent: EngineCall): Promise<Response> {
+async function send(client: RestClient, call: EngineCall): Promise<Response> {
   const token = await client.token();
-  const { accept, prefer, task = null, approvalReason: reason = null } = sent;
+  const { accept, prefer, task = null, approvalReason: reason = null } = call;
   const headers = {
     authorization: `Bearer ${token}`,
     accept,
@@ -231,31 +233,31 @@ async function send(client: RestClient, sent: EngineCall): Promise<Response> {
     }),
   };
   const content =
-    sent.body === undefined
+    call.body === undefined
       ? { headers }
       : {
           method: 'POST',
           headers: { ...headers, 'content-type': JSON_TYPE },
-          body: sent.body,
+          body: call.body,
         };
   let response: Response;
   try {
-    response = await client.fetch(`${client.url}${sent.path}`, { ...content, signal: sent.signal });
+    response = await client.fetch(`${client.url}${call.path}`, { ...content, signal: call.signal });
   } catch {
     throw unreachable();
   }
-  if (!response.ok) throw await refusalOf(response);
+  if (!response.ok) throw await refusalFromResponse(response);
   return response;
 }
 
 const MAX_PROBLEM_BYTES = 65_536;
 
-async function refusalOf(response: Response): Promise<EngineRefusal> {
+async function refusalFromResponse(response: Response): Promise<EngineRefusal> {
   const requestId = response.headers.get('x-request-id');
   let envelope: Readonly<Record<string, unknown>> | null = null;
   try {
     const text = await response.text();
-    if (text.length <= MAX_PROBLEM_BYTES) envelope = objectIn(text);
+    if (text.length <= MAX_PROBLEM_BYTES) envelope = parseObject(text);
   } catch {
     // The status suffices if the body cannot be read.
   }
@@ -278,7 +280,7 @@ async function readAnswer(response: Response, maxBytes: number) {
   return reader.end();
 }
 
-async function documentOf(response: Response): Promise<JsonDocument> {
+async function readDocument(response: Response): Promise<JsonDocument> {
   const text = await response.text().catch(() => {
     throw unreachable();
   });

@@ -5,9 +5,9 @@ import { describe } from '../../ask/graph/describe.js';
 import { ask, publicError, type RequestCall, SessionReads } from '../../ask/index.js';
 import { ReceiptRequest } from '../../ask/receipts/receipt-request.js';
 import { refuseCall } from '../../ask/request/calls-without-data.js';
-import { AT_ONCE_BYTES, explainQuestion, inPortions } from '../rest/answer.js';
-import { fieldsIn } from '../rest/bodies/json.js';
-import { queryRequestIn } from '../rest/bodies/query.js';
+import { explainQuestion, MAX_BATCH_BYTES, runPortions } from '../rest/answer.js';
+import { parseFields } from '../rest/bodies/json.js';
+import { toQueryRequest } from '../rest/bodies/query.js';
 import { readRequest } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
 import { NdjsonAnswer } from '../rest/json-answer.js';
@@ -15,18 +15,18 @@ import { schemaSelection } from '../rest/parameters.js';
 import type { RestParts } from '../rest/parts.js';
 import { problemOf } from '../rest/problem.js';
 import {
+  type AnswerOptions,
   AnswerReader,
   type Engine,
   EngineRefusal,
   type JsonDocument,
   type QueryJson,
-  type WantedAnswer,
   withExplain,
 } from './engine.js';
 
 type Sender = Pick<RequestCall, 'credentials' | 'origin'>;
-type StatedInCall = Pick<WantedAnswer, 'task' | 'approvalReason'>;
-const NOTHING_STATED: StatedInCall = Object.freeze({ task: null, approvalReason: null });
+type CallOverrides = Pick<AnswerOptions, 'task' | 'approvalReason'>;
+const NO_OVERRIDES: CallOverrides = Object.freeze({ task: null, approvalReason: null });
 
 /**
  * In-process engine for the tool calls of one MCP message. Each call is a separate request by the message's sender
@@ -46,12 +46,12 @@ export class LocalEngine implements Engine {
     this.#response = response;
   }
 
-  query(question: QueryJson, { maxBytes, receipt, ...stated }: WantedAnswer, signal: AbortSignal) {
-    return this.#call(signal, stated, async (call, ended) => {
+  query(question: QueryJson, { maxBytes, receipt, ...overrides }: AnswerOptions, signal: AbortSignal) {
+    return this.#call(signal, overrides, async (call, abortSignal) => {
       const { body, parameters } = await this.#read(call, question);
       const reader = new AnswerReader(maxBytes);
       const encoding = new NdjsonAnswer();
-      const read = () => reader.read(encoding.take().toString('utf8'));
+      const readRows = () => reader.read(encoding.take().toString('utf8'));
       const answer = await ask(
         this.#service,
         { ...call, body, parameterOids: [], mayBeOld: true },
@@ -61,20 +61,20 @@ export class LocalEngine implements Engine {
           maxRows: 0,
           caching: 'reuse',
           standby: new SessionReads(),
-          signal: ended,
+          signal: abortSignal,
           receipt: receipt ? new ReceiptRequest('sequence') : null,
           sink: (plan, versions, redacted) => {
             encoding.begin({ requestId: call.requestId, plan, versions, redacted });
             return {
               write: (dataRows) => {
                 if (reader.full) return undefined;
-                if (dataRows.length > AT_ONCE_BYTES)
-                  return inPortions(encoding.portions(dataRows), () => {
-                    read();
+                if (dataRows.length > MAX_BATCH_BYTES)
+                  return runPortions(encoding.portions(dataRows), () => {
+                    readRows();
                     return true;
                   });
                 encoding.rows(dataRows);
-                read();
+                readRows();
                 return undefined;
               },
             };
@@ -82,27 +82,27 @@ export class LocalEngine implements Engine {
         },
       );
       encoding.end(answer, (await answer.receipt?.issued()) ?? null);
-      read();
+      readRows();
       return reader.end();
     });
   }
 
   explain(question: QueryJson, task: string | null, signal: AbortSignal): Promise<JsonDocument> {
-    return this.#call(signal, { ...NOTHING_STATED, task }, async (call, ended) => {
+    return this.#call(signal, { ...NO_OVERRIDES, task }, async (call, abortSignal) => {
       const { body, upstream } = await this.#read(call, withExplain(question));
       const plan = await explainQuestion(
         this.#service,
         { ...call, body, parameterOids: [], mayBeOld: true },
         upstream,
-        ended,
+        abortSignal,
       );
       return { text: JSON.stringify(plan), requestId: call.requestId };
     });
   }
 
-  schema(given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<JsonDocument> {
-    return this.#call(signal, NOTHING_STATED, async (call) => {
-      const selection = await readRequest(this.#service, call, 'schema', () => schemaSelection(given));
+  schema(parameters: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<JsonDocument> {
+    return this.#call(signal, NO_OVERRIDES, async (call) => {
+      const selection = await readRequest(this.#service, call, 'schema', () => schemaSelection(parameters));
       const { body } = await describe(this.#service, call, {
         document: 'schema',
         governed: true,
@@ -113,21 +113,23 @@ export class LocalEngine implements Engine {
   }
 
   async refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal> {
-    const call = this.#newCall(NOTHING_STATED);
+    const call = this.#newCall(NO_OVERRIDES);
     return refusalOf(await refuseCall(this.#service, call, action, fault, 'identified'), call.requestId);
   }
 
   #read(call: RequestCall, question: QueryJson) {
-    return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(Buffer.from(question))));
+    return readRequest(this.#service, call, 'query', () =>
+      toQueryRequest(parseFields(Buffer.from(question))),
+    );
   }
 
-  /** Creates a request by the sender; members of `stated` replace those of the message unless they are null. */
-  #newCall(stated: StatedInCall): RequestCall {
+  /** Creates a request by the sender; members of `overrides` replace those of the message unless they are null. */
+  #newCall(overrides: CallOverrides): RequestCall {
     const { credentials, origin } = this.#sender;
-    const own = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null));
+    const given = Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== null));
     return {
       credentials,
-      ...(origin !== undefined && { origin: { ...origin, ...own } }),
+      ...(origin !== undefined && { origin: { ...origin, ...given } }),
       requestId: randomUUID(),
       surface: 'mcp',
     };
@@ -136,20 +138,20 @@ export class LocalEngine implements Engine {
   /** Runs one call. @throws EngineRefusal with the problem that REST would send */
   async #call<T>(
     signal: AbortSignal,
-    stated: StatedInCall,
-    run: (call: RequestCall, ended: AbortSignal) => Promise<T>,
+    overrides: CallOverrides,
+    run: (call: RequestCall, abortSignal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const call = this.#newCall(stated);
+    const call = this.#newCall(overrides);
     try {
       if (this.#inflight.draining)
         throw await refuseCall(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');
-      const about = { call, action: 'mcp', text: null };
-      return await this.#inflight.run(this.#response, about, (left) =>
-        run(call, AbortSignal.any([signal, left])),
+      const info = { call, action: 'mcp', text: null };
+      return await this.#inflight.run(this.#response, info, (responseClosed) =>
+        run(call, AbortSignal.any([signal, responseClosed])),
       );
     } catch (error) {
       throw refusalOf(
-        publicError(this.#service, call.requestId, this.#inflight.reasonOf(error)),
+        publicError(this.#service, call.requestId, this.#inflight.toReportedError(error)),
         call.requestId,
       );
     }

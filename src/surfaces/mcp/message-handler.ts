@@ -5,8 +5,8 @@ import { LocalEngine } from './local-engine.js';
 import { createSemanticServer, type ToolOptions } from './tools.js';
 
 export interface MessageHandler {
-  /** @param written the tool call's arguments exactly as sent; null if parsing them loses no precision */
-  answer(message: Request, engine: LocalEngine, written: string | null): Promise<Response>;
+  /** @param rawArguments the tool call's arguments exactly as sent; null if parsing them loses no precision */
+  answer(message: Request, engine: LocalEngine, rawArguments: string | null): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -15,9 +15,10 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
     ({ authInfo }) => {
       const engine = authInfo?.extra?.['engine'];
       if (!(engine instanceof LocalEngine)) throw new InternalError('an MCP message was not let in');
-      const written = authInfo?.extra?.['written'];
-      const own = typeof written === 'string' ? { ...options, written: () => written } : options;
-      return createSemanticServer(engine, own);
+      const rawArguments = authInfo?.extra?.['written'];
+      const serverOptions =
+        typeof rawArguments === 'string' ? { ...options, rawArguments: () => rawArguments } : options;
+      return createSemanticServer(engine, serverOptions);
     },
     {
       maxSubscriptions: 0, // no subscriptions: the server has no changes to notify clients of
@@ -25,9 +26,9 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
     },
   );
   return {
-    answer: (message, engine, written) =>
+    answer: (message, engine, rawArguments) =>
       handler.fetch(message, {
-        authInfo: { token: '', clientId: '', scopes: [], extra: { engine, written } }, // the engine has the token
+        authInfo: { token: '', clientId: '', scopes: [], extra: { engine, written: rawArguments } }, // the engine has the token
       }),
     close: () => handler.close(),
   };

@@ -8,12 +8,12 @@ import { afterBlanks, endOfString, mayRound } from '../rest/bodies/json.js';
  */
 export function rawArguments(message: string): string | null {
   if (!mayRound(message)) return null;
-  const params = memberOf(message, 'params');
-  return params === null ? null : memberOf(params, 'arguments');
+  const params = rawMember(message, 'params');
+  return params === null ? null : rawMember(params, 'arguments');
 }
 
 /** Returns the raw JSON of member `name` of the object in `json`, which must be valid; null if missing. */
-function memberOf(json: string, name: string): string | null {
+function rawMember(json: string, name: string): string | null {
   let at = afterBlanks(json, 0);
   if (json[at] !== '{') return null;
   at = afterBlanks(json, at + 1);
@@ -21,9 +21,9 @@ function memberOf(json: string, name: string): string | null {
     const end = endOfString(json, at) + 1;
     const key = String(JSON.parse(json.slice(at, end)));
     const start = afterBlanks(json, afterBlanks(json, end) + 1);
-    const behind = endOfValue(json, start);
-    if (key === name) return json.slice(start, behind);
-    at = afterBlanks(json, afterBlanks(json, behind) + 1);
+    const valueEnd = endOfValue(json, start);
+    if (key === name) return json.slice(start, valueEnd);
+    at = afterBlanks(json, afterBlanks(json, valueEnd) + 1);
   }
   return null;
 }
@@ -44,45 +44,45 @@ function endOfValue(json: string, start: number): number {
 }
 
 /** Maximum bytes of a message on standard input: the protocol library refuses a longer one, and ends. */
-export const LONGEST_MESSAGE = 10_485_760;
+export const MAX_MESSAGE_BYTES = 10_485_760;
 
 /**
- * Keeps the arguments of each tool call as they were written. `written` takes those of a call, once. None is dropped
+ * Keeps the arguments of each tool call as they were written. `takeArguments` returns and removes those of one call. None is dropped
  * before that, since numbers would then be rounded without notice.
  */
 export function captureArguments(input: Readable): {
-  readonly passed: Readable;
-  readonly written: (id: string | number) => string | null;
+  readonly output: Readable;
+  readonly takeArguments: (id: string | number) => string | null;
 } {
   const pending = new Map<string | number, string>();
   const decoder = new StringDecoder('utf8');
-  let rest = '';
-  const passed = new Transform({
+  let currentLine = '';
+  const passThrough = new Transform({
     transform(chunk: Buffer, _, done) {
       const [first = '', ...lines] = decoder.write(chunk).split('\n');
-      rest += rest.length > LONGEST_MESSAGE ? '' : first;
+      currentLine += currentLine.length > MAX_MESSAGE_BYTES ? '' : first;
       for (const line of lines) {
-        keep(pending, rest);
-        rest = line;
+        storeArguments(pending, currentLine);
+        currentLine = line;
       }
       done(null, chunk);
     },
   });
-  const written = (id: string | number): string | null => {
-    const found = pending.get(id) ?? null;
+  const takeArguments = (id: string | number): string | null => {
+    const argumentsText = pending.get(id) ?? null;
     pending.delete(id);
-    return found;
+    return argumentsText;
   };
-  return { passed: input.pipe(passed), written };
+  return { output: input.pipe(passThrough), takeArguments };
 }
 
-function keep(kept: Map<string | number, string>, line: string): void {
+function storeArguments(pending: Map<string | number, string>, line: string): void {
   try {
-    const written = rawArguments(line);
-    if (written === null) return;
+    const raw = rawArguments(line);
+    if (raw === null) return;
     const { id, method }: { readonly id?: unknown; readonly method?: unknown } = JSON.parse(line);
     if (method !== 'tools/call') return;
-    if (typeof id === 'string' || typeof id === 'number') kept.set(id, written);
+    if (typeof id === 'string' || typeof id === 'number') pending.set(id, raw);
   } catch {
     // not JSON, which the protocol library reports
   }

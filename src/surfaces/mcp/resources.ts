@@ -5,12 +5,12 @@ import {
   ResourceTemplate,
 } from '@modelcontextprotocol/server';
 import { identifier } from 'osl-compiler';
-import { type Engine, EngineRefusal, objectIn } from './engine.js';
+import { type Engine, EngineRefusal, parseObject } from './engine.js';
 
 const URI = 'osl://entities/{name}';
 const TYPE = 'application/json';
 /** Maximum number of schema index pages in a resource list, about 8 KB each; `semantic_schema` returns all pages. */
-const MOST_PAGES = 4;
+const MAX_PAGES = 4;
 
 /** Registers a resource per entity visible to the caller: its description, with sample queries that run unchanged. */
 export function entityResources(server: McpServer, engine: Engine): void {
@@ -23,12 +23,12 @@ export function entityResources(server: McpServer, engine: Engine): void {
       })),
     }),
   });
-  const about = {
+  const metadata = {
     title: 'An entity',
     description: 'Columns, keys, what is masked for this caller, and sample questions.',
     mimeType: TYPE,
   };
-  server.registerResource('entity', template, about, async (uri, { name }, { mcpReq }) => {
+  server.registerResource('entity', template, metadata, async (uri, { name }, { mcpReq }) => {
     const text = await entityText(engine, decodeURIComponent(String(name)), mcpReq.signal);
     return { contents: [{ uri: uri.href, mimeType: TYPE, text }] };
   });
@@ -39,11 +39,11 @@ const uriOf = (name: string): string => URI.replace('{name}', encodeURIComponent
 async function entityNames(engine: Engine, signal: AbortSignal): Promise<readonly string[]> {
   const names: string[] = [];
   let from = 0;
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const index = objectIn(
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const index = parseObject(
       (await withProtocolError(() => engine.schema({ index: true, from }, signal))).text,
     );
-    const objects = objectsIn(index);
+    const objects = indexedObjects(index);
     const entities = objects.filter(({ kind }) => kind === 'entity');
     names.push(...entities.map(({ name }) => name));
     const next = index?.['next'];
@@ -57,7 +57,7 @@ async function entityNames(engine: Engine, signal: AbortSignal): Promise<readonl
 async function entityText(engine: Engine, name: string, signal: AbortSignal): Promise<string> {
   const selection = { names: [name], parts: ['entities'] };
   const { text } = await withProtocolError(() => engine.schema(selection, signal));
-  const entities = objectIn(text)?.['entities'];
+  const entities = parseObject(text)?.['entities'];
   const [entity]: readonly unknown[] = Array.isArray(entities) ? entities : [];
   if (entity === undefined)
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'there is no such resource');
@@ -78,14 +78,14 @@ async function withProtocolError<T>(call: () => Promise<T>): Promise<T> {
 export type ToolName = 'semantic_query' | 'semantic_explain' | 'semantic_schema';
 
 /** Example arguments that work on any server, for callers who see no objects in the schema. */
-const ANYWHERE: Readonly<Record<ToolName, object>> = {
+const GENERAL_EXAMPLES: Readonly<Record<ToolName, object>> = {
   semantic_query: { osql: 'select $1::int4 + $2::int4 as sum', parameters: [1, 2] },
   semantic_explain: { osql: 'select 1 as one' },
   semantic_schema: { parts: ['forms'] },
 };
 
 /** Matches JSON Pointers to arguments that belong to a metrics query. */
-const OF_METRICS = /^\/(?:metrics|group_by|where|order_by|limit|time_constraint)(?:\/|$)/;
+const METRICS_POINTER = /^\/(?:metrics|group_by|where|order_by|limit|time_constraint)(?:\/|$)/;
 
 /**
  * Returns example arguments for a call of `tool` that this caller can make unchanged, over objects visible to the
@@ -99,18 +99,19 @@ export async function exampleCall(
   pointer: string | null,
   signal: AbortSignal,
 ): Promise<object> {
-  const anywhere = ANYWHERE[tool];
-  if (pointer?.startsWith('/parameters') === true || pointer?.startsWith('/parts') === true) return anywhere;
+  const generalExample = GENERAL_EXAMPLES[tool];
+  if (pointer?.startsWith('/parameters') === true || pointer?.startsWith('/parts') === true)
+    return generalExample;
   // A caller who may not see the schema, or has reached the rate limit, gets the general example.
   const index = await engine.schema({ index: true, from: 0 }, signal).catch(() => null);
-  const objects = objectsIn(index === null ? null : objectIn(index.text));
+  const objects = indexedObjects(index === null ? null : parseObject(index.text));
   const entity = objects.find(({ kind }) => kind === 'entity')?.name;
   const metric = objects.find(({ kind }) => kind === 'metric')?.name;
-  if (tool === 'semantic_schema') return entity === undefined ? anywhere : { names: [entity] };
-  if (pointer !== null && OF_METRICS.test(pointer) && metric !== undefined)
+  if (tool === 'semantic_schema') return entity === undefined ? generalExample : { names: [entity] };
+  if (pointer !== null && METRICS_POINTER.test(pointer) && metric !== undefined)
     return { metrics: [metric], limit: 10 };
   return entity === undefined
-    ? anywhere
+    ? generalExample
     : { osql: `select * from osl.entities.${identifier(entity)} limit 10` };
 }
 
@@ -120,11 +121,11 @@ interface IndexedObject {
 }
 
 /** Returns the objects on a page of the schema index; an empty list if the page could not be read. */
-function objectsIn(index: Readonly<Record<string, unknown>> | null): readonly IndexedObject[] {
+function indexedObjects(index: Readonly<Record<string, unknown>> | null): readonly IndexedObject[] {
   const objects = index?.['objects'];
   if (!Array.isArray(objects)) return [];
-  return objects.flatMap((one: unknown) => {
-    const { kind, name } = Object(one) as { readonly kind?: unknown; readonly name?: unknown };
+  return objects.flatMap((object: unknown) => {
+    const { kind, name } = Object(object) as { readonly kind?: unknown; readonly name?: unknown };
     return typeof kind === 'string' && typeof name === 'string' ? [{ kind, name }] : [];
   });
 }

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestCall } from '../../ask/index.js';
 import { admitCall, refuseCall } from '../../ask/request/calls-without-data.js';
-import { ambiguityOf, requireExactNumbers, requirePlain } from '../rest/bodies/json.js';
+import { findAmbiguity, requireExactNumbers, requireFewValues } from '../rest/bodies/json.js';
 import { LOCAL_HOSTS } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
 import { MCP_METADATA_OPERATION, MCP_OPERATION } from '../rest/openapi/service-operations.js';
@@ -83,12 +83,12 @@ export function mcpRoute(
   };
   app.addHook('onClose', async () => (await loading)?.close());
   app.post(PATH, { schema: MCP_OPERATION }, async (request, reply) => {
-    const call = await enter(service, request, reply, options);
+    const call = await admit(service, request, reply, options);
     if (call === null) return reply;
     const engine = new LocalEngine(service, inflight, senderOf(call), reply.raw);
-    const written = rawArguments(String(request.body));
+    const rawCallArguments = rawArguments(String(request.body));
     // No cleanup needed: executions are aborted if the server stops or the client disconnects.
-    const response = await (await handler()).answer(webRequest(request), engine, written);
+    const response = await (await handler()).answer(webRequest(request), engine, rawCallArguments);
     reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
     return reply.send(response);
   });
@@ -100,7 +100,7 @@ export function mcpRoute(
       authorization_servers: authorizationServers(service, options),
       bearer_methods_supported: ['header'],
       resource_name: 'OSL Gateway',
-      ...loginOffer(service),
+      ...loginMember(service),
     });
   });
 }
@@ -111,11 +111,11 @@ function authorizationServers(service: RestParts, { authorizationServers }: McpO
     : service.logins().map(({ issuer }) => issuer);
 }
 
-function loginOffer(service: RestParts): object {
-  const found = service.logins().find(({ login }) => login !== null);
-  if (found?.login === undefined || found.login === null) return {};
-  const { clientId: client_id, scopes } = found.login;
-  return { osl_login: { issuer: found.issuer, client_id, scopes } };
+function loginMember(service: RestParts): object {
+  const provider = service.logins().find(({ login }) => login !== null);
+  if (provider?.login === undefined || provider.login === null) return {};
+  const { clientId: client_id, scopes } = provider.login;
+  return { osl_login: { issuer: provider.issuer, client_id, scopes } };
 }
 
 function senderOf({ credentials, origin }: RequestCall): Pick<RequestCall, 'credentials' | 'origin'> {
@@ -123,7 +123,7 @@ function senderOf({ credentials, origin }: RequestCall): Pick<RequestCall, 'cred
 }
 
 /** Returns the call if the message is admitted; null if its token is missing or invalid and a 401 has been sent. */
-async function enter(
+async function admit(
   service: RestParts,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -134,7 +134,7 @@ async function enter(
     throw await refuseCall(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
   }
   try {
-    const fault = faultIn(request.body);
+    const fault = findFault(request.body);
     if (fault !== null) throw await refuseCall(service, call, 'mcp', fault, 'identified');
     await admitCall(service, call, 'mcp', 'catalog');
   } catch (error) {
@@ -150,16 +150,16 @@ async function enter(
  * Returns a message's fault, such as a duplicate key; null if it has none or is not JSON, which MCP reports itself. A
  * batch may contain no number that JSON parsers would round: `rawArguments` only reads the arguments of one message.
  */
-function faultIn(body: unknown): QueryError | null {
+function findFault(body: unknown): QueryError | null {
   if (!(body instanceof Buffer)) return null;
   const text = body.toString('utf8');
   try {
-    requirePlain(text);
+    requireFewValues(text);
     if (Array.isArray(JSON.parse(text))) requireExactNumbers(text);
   } catch (error) {
     return error instanceof QueryError ? error : null;
   }
-  return ambiguityOf(text);
+  return findAmbiguity(text);
 }
 
 /** Responds 401 with the metadata URL, even if no token was sent. Source: MCP, Authorization; RFC 9728, 5.1. */
@@ -191,8 +191,8 @@ function originOf(request: FastifyRequest, { publicUrl }: McpOptions): string {
 function webRequest(request: FastifyRequest): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
-    const read = name === 'accept' || name === 'content-type' || name.startsWith('mcp-');
-    if (read && typeof value === 'string') headers.set(name, value);
+    const isForwarded = name === 'accept' || name === 'content-type' || name.startsWith('mcp-');
+    if (isForwarded && typeof value === 'string') headers.set(name, value);
   }
   const { body } = request;
   return new Request(`http://localhost${PATH}`, {

@@ -15,7 +15,7 @@ import {
   type Engine,
   EngineRefusal,
   type JsonDocument,
-  objectIn,
+  parseObject,
   type QueryJson,
   unreachable,
 } from './engine.js';
@@ -41,7 +41,7 @@ async function refusedResult(error: unknown, exampleFor: ExampleFor): Promise<Ca
   const { envelope } = refusal;
   const path = typeof envelope?.['pointer'] === 'string' ? envelope['pointer'] : null;
   // An error with a position but no pointer concerns the text of the query, not the arguments.
-  const isOfArguments =
+  const concernsArguments =
     ARGUMENT_FAULTS.has(envelope?.['code']) && (path !== null || (envelope?.['position'] ?? null) === null);
   const content = {
     request_id: refusal.requestId,
@@ -50,7 +50,7 @@ async function refusedResult(error: unknown, exampleFor: ExampleFor): Promise<Ca
     status: refusal.status,
     message: refusal.message,
     problem: envelope,
-    ...(isOfArguments && { path, example: await exampleFor(path) }),
+    ...(concernsArguments && { path, example: await exampleFor(path) }),
   };
   return { ...resultOf(content), isError: true };
 }
@@ -69,7 +69,7 @@ export interface ToolOptions {
    * Returns the call's arguments exactly as sent; null if parsing loses no precision. Needed because the protocol
    * library parses numbers as doubles.
    */
-  readonly written?: (id: string | number) => string | null;
+  readonly rawArguments?: (id: string | number) => string | null;
 }
 
 const DEFAULT_MAX_BYTES = 131_072;
@@ -106,13 +106,13 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       outputSchema: ROWS,
       annotations: READ_ONLY,
     },
-    (given, context) =>
+    (toolInput, context) =>
       resultOrRefusal(example('semantic_query', context), async () => {
-        const question = await questionOf(engine, given, context, options);
-        return query(engine, question, maxBytes, context).catch((refused: unknown) => {
-          if (refused instanceof EngineRefusal && mayAskReason(refused, context))
-            return reasonRequest(refused);
-          throw refused;
+        const question = await queryJsonOf(engine, toolInput, context, options);
+        return query(engine, question, maxBytes, context).catch((rejection: unknown) => {
+          if (rejection instanceof EngineRefusal && mayAskReason(rejection, context))
+            return reasonRequest(rejection);
+          throw rejection;
         });
       }),
   );
@@ -125,9 +125,9 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       outputSchema: PLAN,
       annotations: READ_ONLY,
     },
-    (given, context) =>
+    (toolInput, context) =>
       resultOrRefusal(example('semantic_explain', context), async () =>
-        explain(engine, await questionOf(engine, given, context, options), maxBytes, context),
+        explain(engine, await queryJsonOf(engine, toolInput, context, options), maxBytes, context),
       ),
   );
   server.registerTool(
@@ -136,12 +136,14 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       title: 'List what can be queried',
       description:
         'Without arguments: an index, in pages, of the entities, text facets, metrics and relationships that the caller may use. With `names`: the full descriptions of these objects, with examples. With `parts`: whole lists, such as the functions.',
-      inputSchema: SCHEMA_WISH,
+      inputSchema: SCHEMA_SELECTION,
       outputSchema: SCHEMA,
       annotations: READ_ONLY,
     },
-    (given, context) =>
-      resultOrRefusal(example('semantic_schema', context), () => schema(engine, given, maxBytes, context)),
+    (toolInput, context) =>
+      resultOrRefusal(example('semantic_schema', context), () =>
+        schema(engine, toolInput, maxBytes, context),
+      ),
   );
   entityResources(server, engine);
   return server;
@@ -149,26 +151,29 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
 
 type ToolInput = Readonly<Record<string, unknown>>;
 
-async function requireKnown(
+async function requireKnownArguments(
   engine: Engine,
   action: 'query' | 'schema',
-  given: ToolInput,
+  toolInput: ToolInput,
   known: readonly string[],
 ): Promise<void> {
-  const wrong = Object.keys(given).find((name) => !known.includes(name));
-  if (wrong === undefined) return;
-  const detail = `the tool has no argument ${shownName(wrong)}`;
-  throw await engine.refuse(action, unknownName(detail, wrong, known).about(jsonPointer([wrong])));
+  const unknownArgument = Object.keys(toolInput).find((name) => !known.includes(name));
+  if (unknownArgument === undefined) return;
+  const detail = `the tool has no argument ${shownName(unknownArgument)}`;
+  throw await engine.refuse(
+    action,
+    unknownName(detail, unknownArgument, known).about(jsonPointer([unknownArgument])),
+  );
 }
 
-async function questionOf(
+async function queryJsonOf(
   engine: Engine,
-  given: ToolInput,
+  toolInput: ToolInput,
   { mcpReq }: ServerContext,
-  { written }: ToolOptions,
+  { rawArguments }: ToolOptions,
 ): Promise<QueryJson> {
-  await requireKnown(engine, 'query', given, QUESTION_NAMES);
-  return written?.(mcpReq.id) ?? JSON.stringify(given);
+  await requireKnownArguments(engine, 'query', toolInput, QUESTION_NAMES);
+  return rawArguments?.(mcpReq.id) ?? JSON.stringify(toolInput);
 }
 
 async function resultOrRefusal<T>(exampleFor: ExampleFor, call: () => Promise<T>) {
@@ -184,7 +189,7 @@ const TASK = 'osl/task';
 const APPROVAL_REASON = 'osl/approval_reason';
 
 /** Returns a text stated in `_meta`; null if missing. Other types become an empty text, which is refused later. */
-function statedIn(context: ServerContext, member: typeof TASK | typeof APPROVAL_REASON): string | null {
+function metaText(context: ServerContext, member: typeof TASK | typeof APPROVAL_REASON): string | null {
   const text = context.mcpReq._meta?.[member];
   if (text === undefined) return null;
   return typeof text === 'string' ? text : '';
@@ -197,11 +202,11 @@ const REASON = 'approval_reason';
  * this ability in each call, from protocol revision 2026-07-28 on.
  */
 function mayAskReason({ envelope }: EngineRefusal, { mcpReq }: ServerContext): boolean {
-  const { envelope: declared, inputResponses, _meta: meta } = mcpReq;
+  const { envelope: callEnvelope, inputResponses, _meta: meta } = mcpReq;
   if (envelope?.['code'] !== 'E0535' || meta?.[APPROVAL_REASON] !== undefined) return false;
-  const capabilities = new Map(Object.entries(declared ?? {})).get(CLIENT_CAPABILITIES_META_KEY);
-  const asks = typeof capabilities === 'object' && capabilities !== null && 'elicitation' in capabilities;
-  return asks && inputResponses?.[REASON] === undefined;
+  const capabilities = new Map(Object.entries(callEnvelope ?? {})).get(CLIENT_CAPABILITIES_META_KEY);
+  const canAsk = typeof capabilities === 'object' && capabilities !== null && 'elicitation' in capabilities;
+  return canAsk && inputResponses?.[REASON] === undefined;
 }
 
 /** Returns a result that asks the client's user for the reason; the client then repeats the call with it. */
@@ -221,7 +226,7 @@ function reasonRequest({ message }: EngineRefusal) {
 }
 
 /** Returns the reason that the user gave when asked for it; null if there is none. */
-function reasonGiven({ mcpReq }: ServerContext): string | null {
+function givenReason({ mcpReq }: ServerContext): string | null {
   const reason = acceptedContent(mcpReq.inputResponses, REASON)?.[REASON];
   return typeof reason === 'string' ? reason : null;
 }
@@ -230,42 +235,42 @@ function reasonGiven({ mcpReq }: ServerContext): string | null {
 const RECEIPT = 'osl/receipt';
 
 async function query(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
-  const { signal, _meta: wishes } = context.mcpReq;
-  const task = statedIn(context, TASK);
-  const approvalReason = statedIn(context, APPROVAL_REASON) ?? reasonGiven(context);
-  const wanted = { maxBytes, receipt: wishes?.[RECEIPT] === true, task, approvalReason };
-  const { rows, trailer } = await engine.query(question, wanted, signal);
+  const { signal, _meta: meta } = context.mcpReq;
+  const task = metaText(context, TASK);
+  const approvalReason = metaText(context, APPROVAL_REASON) ?? givenReason(context);
+  const options = { maxBytes, receipt: meta?.[RECEIPT] === true, task, approvalReason };
+  const { rows, trailer } = await engine.query(question, options, signal);
   const { request_id: id, row_count: available, truncated, receipt, ...rest } = trailer;
-  const cut = typeof available === 'number' && rows.length < available;
+  const isCut = typeof available === 'number' && rows.length < available;
   const truncatedByEngine = truncated === true;
   // If the engine truncated the rows, their total number is unknown.
-  const of = truncatedByEngine ? `more than ${available}` : `${available}`;
-  const hint = cut
-    ? `${rows.length} of ${of} rows fit into one result: select fewer columns, filter, aggregate, or page with ORDER BY, LIMIT and OFFSET`
+  const total = truncatedByEngine ? `more than ${available}` : `${available}`;
+  const hint = isCut
+    ? `${rows.length} of ${total} rows fit into one result: select fewer columns, filter, aggregate, or page with ORDER BY, LIMIT and OFFSET`
     : truncatedByEngine
       ? 'the engine held rows back: filter, aggregate or add LIMIT'
       : null;
   const result = resultOf({
     request_id: typeof id === 'string' ? id : null,
     row_count: rows.length,
-    truncated: cut || truncatedByEngine,
+    truncated: isCut || truncatedByEngine,
     ...(hint === null ? {} : { hint }),
-    ...(cut && !truncatedByEngine ? { available_rows: available } : {}),
+    ...(isCut && !truncatedByEngine ? { available_rows: available } : {}),
     rows,
     ...rest,
-    ...maskedIn(trailer),
+    ...maskedMember(trailer),
   });
   return receipt === undefined ? result : { ...result, _meta: { [RECEIPT]: receipt } };
 }
 
 /** The masked columns and fields of an answer, with the way to request access; an empty object if nothing is masked. */
-function maskedIn(trailer: Readonly<Record<string, unknown>>): object {
-  const named = (member: string): readonly string[] => {
+function maskedMember(trailer: Readonly<Record<string, unknown>>): object {
+  const namesIn = (member: string): readonly string[] => {
     const names = trailer[member];
     return Array.isArray(names) ? names.map(String) : [];
   };
-  const columns = [...named('redacted_columns'), ...named('redacted_conditions')];
-  const fields = named('redacted_fields');
+  const columns = [...namesIn('redacted_columns'), ...namesIn('redacted_conditions')];
+  const fields = namesIn('redacted_fields');
   if (columns.length === 0 && fields.length === 0) return {};
   const object = columns[0] === undefined ? 'osl.facets.<facet>' : `osl.entities.${columns[0]}`;
   const ask = `No other query shows more. To ask the owner of the policy for access: POST /osl/access-requests with {"object": "${object}", "reason": "…"}, or osl why ${object} --request "…".`;
@@ -273,9 +278,9 @@ function maskedIn(trailer: Readonly<Record<string, unknown>>): object {
 }
 
 async function explain(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
-  const document = await engine.explain(question, statedIn(context, TASK), context.mcpReq.signal);
+  const document = await engine.explain(question, metaText(context, TASK), context.mcpReq.signal);
   const { text, requestId: id } = document;
-  const fields = fieldsIn(document);
+  const fields = documentFields(document);
   if (Buffer.byteLength(text) <= maxBytes) {
     return resultOf({ ...fields, request_id: id, row_count: 0, truncated: false });
   }
@@ -284,11 +289,11 @@ async function explain(engine: Engine, question: QueryJson, maxBytes: number, co
   return resultOf({ request_id: id, row_count: 0, truncated: true, hint, form, objects });
 }
 
-async function schema(engine: Engine, given: ToolInput, maxBytes: number, context: ServerContext) {
-  await requireKnown(engine, 'schema', given, SCHEMA_NAMES);
-  const { from, ...wish } = given;
-  const isIndex = Object.keys(wish).length === 0;
-  const selection = isIndex ? { index: true, from: from ?? 0 } : given;
+async function schema(engine: Engine, toolInput: ToolInput, maxBytes: number, context: ServerContext) {
+  await requireKnownArguments(engine, 'schema', toolInput, SCHEMA_NAMES);
+  const { from, ...filters } = toolInput;
+  const isIndex = Object.keys(filters).length === 0;
+  const selection = isIndex ? { index: true, from: from ?? 0 } : toolInput;
   const document = await engine.schema(selection, context.mcpReq.signal);
   const head = { request_id: document.requestId, row_count: 0 };
   if (Buffer.byteLength(document.text) > maxBytes) {
@@ -296,16 +301,16 @@ async function schema(engine: Engine, given: ToolInput, maxBytes: number, contex
       'this part of the schema is larger than one result: ask for fewer `names`, or one of `parts` with `names`';
     return resultOf({ ...head, truncated: true, hint, schema: {} });
   }
-  const fields = fieldsIn(document);
-  const more = isIndex && typeof fields['next'] === 'number';
-  const hint = more
+  const fields = documentFields(document);
+  const hasMore = isIndex && typeof fields['next'] === 'number';
+  const hint = hasMore
     ? `there is more: ask again with from ${fields['next']}; with \`names\` for columns, keys and examples`
     : 'ask with `names` for columns, keys and examples, with `parts` for forms, functions and operators';
-  return resultOf({ ...head, truncated: more, ...(isIndex ? { hint } : {}), schema: fields });
+  return resultOf({ ...head, truncated: hasMore, ...(isIndex ? { hint } : {}), schema: fields });
 }
 
-function fieldsIn({ text }: JsonDocument) {
-  const fields = objectIn(text);
+function documentFields({ text }: JsonDocument) {
+  const fields = parseObject(text);
   if (fields === null) throw unreachable();
   return fields;
 }
@@ -314,7 +319,7 @@ type Properties = Readonly<Record<string, unknown>>;
 type ToolArguments = Readonly<Record<string, unknown>>;
 
 /** Keywords that some JSON Schema readers refuse or interpret differently; the engine checks them itself. */
-const OWN = /^(?:pattern|title|x-.*)$/;
+const NONPORTABLE_KEYWORDS = /^(?:pattern|title|x-.*)$/;
 
 /** Removes keywords that some readers of JSON Schema (2020-12) do not support. */
 function portable(shape: unknown): unknown {
@@ -326,10 +331,10 @@ function portable(shape: unknown): unknown {
         ? [
             [
               name,
-              Object.fromEntries(Object.entries(Object(value)).map(([key, one]) => [key, portable(one)])),
+              Object.fromEntries(Object.entries(Object(value)).map(([key, shape]) => [key, portable(shape)])),
             ],
           ]
-        : OWN.test(name)
+        : NONPORTABLE_KEYWORDS.test(name)
           ? []
           : [[name, portable(value)]],
     ),
@@ -339,11 +344,11 @@ function portable(shape: unknown): unknown {
 /** Input schema, published for clients only: tools validate their arguments themselves. */
 function input(properties: Properties): ReturnType<typeof fromJsonSchema<ToolArguments>> {
   const schema = { type: 'object', properties: portable({ ...properties }), additionalProperties: false };
-  const described = fromJsonSchema<ToolArguments>(schema as Parameters<typeof fromJsonSchema>[0]);
-  const standard = described['~standard'];
+  const converted = fromJsonSchema<ToolArguments>(schema as Parameters<typeof fromJsonSchema>[0]);
+  const standard = converted['~standard'];
   // Accept everything here: the engine refuses invalid arguments with an error code, envelope and audit record.
   const validate = (value: unknown) => ({ value: value as ToolArguments }); // cast: the protocol guarantees an object
-  return { ...described, '~standard': { ...standard, validate } };
+  return { ...converted, '~standard': { ...standard, validate } };
 }
 
 const { metrics, group_by, where, order_by, limit, time_constraint } = METRICS_MEMBERS;
@@ -395,7 +400,7 @@ const SCHEMA_ARGUMENTS: Properties = {
   },
 };
 
-const SCHEMA_WISH = input(SCHEMA_ARGUMENTS);
+const SCHEMA_SELECTION = input(SCHEMA_ARGUMENTS);
 
 const QUESTION_NAMES: readonly string[] = Object.keys(QUESTION_ARGUMENTS);
 const SCHEMA_NAMES: readonly string[] = Object.keys(SCHEMA_ARGUMENTS);

@@ -25,7 +25,7 @@ export class BufferedRows implements RowSink {
   #next = 0;
   #bytes = 0;
   #total = 0;
-  #left = 0;
+  #takenRows = 0;
   #ended = false;
   #failure: { readonly cause: unknown } | null = null;
   #wakeReader: () => void = () => undefined;
@@ -60,7 +60,7 @@ export class BufferedRows implements RowSink {
   }
 
   rowsSent(): number {
-    return this.#left;
+    return this.#takenRows;
   }
 
   /**
@@ -85,30 +85,30 @@ export class BufferedRows implements RowSink {
   }
 
   /** Releases the memory of rows that were taken and sent. */
-  delivered(bytes: number): void {
+  releaseSent(bytes: number): void {
     this.#memory.giveBack(bytes);
   }
 
   /**
    * Takes at most `max` rows (0: no maximum). Returns fewer if the buffer is full, `MAX_ROWS_TAKEN` rows are taken or
-   * the rows have ended. `more` is false only at the end. Throws the query's failure.
+   * the rows have ended. `hasMore` is false only at the end. Throws the query's failure.
    */
-  async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
-    const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
-    while (!this.#ended && this.#available < Math.min(wanted, MAX_ROWS_TAKEN)) {
+  async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly hasMore: boolean }> {
+    const limit = max === 0 ? Number.POSITIVE_INFINITY : max;
+    while (!this.#ended && this.#available < Math.min(limit, MAX_ROWS_TAKEN)) {
       if (this.#wakeWriter !== null) break;
       await new Promise<void>((resolve) => {
         this.#wakeReader = resolve;
       });
     }
-    const rows = this.#rows.slice(this.#next, this.#next + Math.min(wanted, MAX_ROWS_TAKEN));
+    const rows = this.#rows.slice(this.#next, this.#next + Math.min(limit, MAX_ROWS_TAKEN));
     this.#next += rows.length;
-    this.#left += rows.length;
+    this.#takenRows += rows.length;
     for (const row of rows) this.#bytes -= row.byteLength;
     if (this.#next === this.#rows.length || this.#next > COMPACT_AFTER) this.#compact();
     if (this.#bytes <= MAX_BUFFERED_BYTES / 2) this.#wakeWriter?.();
     if (rows.length === 0 && this.#failure !== null) throw this.#failure.cause;
-    return { rows, more: this.#available > 0 || !this.#ended || this.#failure !== null };
+    return { rows, hasMore: this.#available > 0 || !this.#ended || this.#failure !== null };
   }
 
   get #available(): number {
@@ -125,19 +125,19 @@ const MAX_ROWS_TAKEN = 16_384;
 const COMPACT_AFTER = 65_536;
 
 /**
- * Writes buffered rows in slices, yielding to the event loop in between. `delivered` is called with the size of each
+ * Writes buffered rows in slices, yielding to the event loop in between. `onSent` is called with the size of each
  * row sent.
  */
 export async function writeRows(
   rows: readonly Uint8Array[],
   out: RowWriter,
-  delivered: (bytes: number) => void = () => undefined,
+  onSent: (bytes: number) => void = () => undefined,
 ): Promise<void> {
   let bytes = 0;
   for (const row of rows) {
-    const slow = out.write(row);
-    if (slow !== undefined) await slow;
-    delivered(row.byteLength);
+    const backpressure = out.write(row);
+    if (backpressure !== undefined) await backpressure;
+    onSent(row.byteLength);
     bytes += row.byteLength;
     if (bytes < SLICE_BYTES) continue;
     bytes = 0;

@@ -10,22 +10,22 @@ import {
 } from '../../../wire/index.js';
 import { eachDataRow, MemoryShare } from '../../engine/index.js';
 import {
-  askCatalog,
   type BackendReply,
   type CatalogDelivery,
   CatalogFault,
   type CatalogProvider,
-  type CatalogQuestion,
+  type CatalogRequest,
   type CatalogSettings,
   type CatalogStatement,
   describeCatalog,
-  namesSessions,
+  mentionsSessions,
+  queryCatalog,
   type ReplyReport,
   refuseLane,
   type StatementLane,
 } from '../catalog/index.js';
 import { writeRows } from './buffered-rows.js';
-import { audible } from './data-statement.js';
+import { visibleNotices } from './data-statement.js';
 import { changeSettings } from './session-command.js';
 import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionParts } from './session-state.js';
@@ -43,7 +43,7 @@ export async function catalogStatement(
   parameterTypes: readonly number[],
 ): Promise<WireStatement> {
   const { service, caller, records, running } = session;
-  const question = async (requestId: string = randomUUID()): Promise<CatalogQuestion> => ({
+  const createRequest = async (requestId: string = randomUUID()): Promise<CatalogRequest> => ({
     requestId,
     identity: caller.identity,
     origin: caller.origin,
@@ -52,38 +52,40 @@ export async function catalogStatement(
     user: caller.user,
     session: await settingsFor(session, text),
   });
-  const first = await question();
-  return translate(records, first, async () => {
-    if (lane.kind !== 'catalog') return refuseLane(service, first, lane);
-    const prepared = await running.cancellable((signal) => describeCatalog(service, catalogs, first, signal));
-    const { described, payment } = prepared;
-    const unrun = records.hold(first, () => prepared.record());
+  const firstRequest = await createRequest();
+  return translate(records, firstRequest, async () => {
+    if (lane.kind !== 'catalog') return refuseLane(service, firstRequest, lane);
+    const prepared = await running.cancellable((signal) =>
+      describeCatalog(service, catalogs, firstRequest, signal),
+    );
+    const { description, payment } = prepared;
+    const pendingRecord = records.holdPrepared(firstRequest, () => prepared.record());
     const run = async (
       delivery: Pick<CatalogDelivery, 'values' | 'formats' | 'memory'>,
     ): Promise<ReplyWithNotices> => {
       session.state.block.requireUsable();
-      const requestId = records.pending.release(unrun) ? first.requestId : undefined;
+      const requestId = records.pending.release(pendingRecord) ? firstRequest.requestId : undefined;
       session.activity.beginStatement(text);
-      const next = { ...(await question(requestId)), payment };
+      const request = { ...(await createRequest(requestId)), payment };
       return running.cancellable((signal) =>
-        translate(records, next, async () => {
-          const reply = await askCatalog(service, catalogs, next, described, {
+        translate(records, request, async () => {
+          const reply = await queryCatalog(service, catalogs, request, description, {
             ...delivery,
             signal,
             apply: async ({ changes, signals }) => {
               await changeSettings(session, changes).catch((cause: unknown) => {
                 throw asCatalogFault(cause);
               });
-              for (const wanted of signals) await session.own.signal(wanted);
+              for (const sessionSignal of signals) await session.sameCaller.signal(sessionSignal);
               signal.throwIfAborted(); // the statement may have cancelled its own session
             },
           });
-          return { ...reply, notices: audible(session.settings, reply.notices.map(notice)) };
+          return { ...reply, notices: visibleNotices(session.settings, reply.notices.map(notice)) };
         }),
       );
     };
     return {
-      ...described,
+      ...description,
       open: ({ parameterFormats, parameters, resultFormats: formats }) => {
         const values = parameters.map((bytes, i) => ({
           format: parameterFormats[i] ?? (0 as const),
@@ -102,10 +104,10 @@ class CatalogPortal implements Portal {
   readonly #rights: SuspendedRowRights;
   readonly #memory: MemoryShare;
   readonly #run: () => Promise<ReplyWithNotices>;
-  #begun = '';
+  #initialRights = '';
   #reply: ReplyWithNotices | null = null;
   #rows: readonly Uint8Array[] = [];
-  #taken = 0;
+  #sentRows = 0;
 
   constructor(rights: SuspendedRowRights, memory: MemoryShare, run: () => Promise<ReplyWithNotices>) {
     this.#rights = rights;
@@ -115,7 +117,7 @@ class CatalogPortal implements Portal {
 
   async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
     if (this.#reply === null) {
-      this.#begun = this.#rights.now;
+      this.#initialRights = this.#rights.current;
       const reply = await this.#run();
       this.#reply = reply;
       if (maxRows === 0) {
@@ -125,17 +127,17 @@ class CatalogPortal implements Portal {
       }
       this.#rows = reply.rows.flatMap((run) => [...eachDataRow(run)]);
     }
-    this.#rights.requireSame(this.#begun);
-    const end = maxRows === 0 ? this.#rows.length : Math.min(this.#rows.length, this.#taken + maxRows);
-    const portion = this.#rows.slice(this.#taken, end);
-    this.#taken = end;
+    this.#rights.requireSame(this.#initialRights);
+    const end = maxRows === 0 ? this.#rows.length : Math.min(this.#rows.length, this.#sentRows + maxRows);
+    const portion = this.#rows.slice(this.#sentRows, end);
+    this.#sentRows = end;
     await writeRows(portion, rows);
     const { notices } = this.#reply;
-    const first = end === portion.length;
+    const firstRequest = end === portion.length;
     return {
       suspended: end < this.#rows.length,
       tag: `SELECT ${portion.length}`,
-      ...(first ? { notices } : {}),
+      ...(firstRequest ? { notices } : {}),
     };
   }
 
@@ -146,14 +148,18 @@ class CatalogPortal implements Portal {
 }
 
 function notice({ severity, sqlstate, message, detail, hint }: ReplyReport): WireNotice {
-  const known = SEVERITIES.find((s) => s === severity) ?? 'NOTICE';
-  return { severity: known, sqlstate, message, detail: detail ?? undefined, hint: hint ?? undefined };
+  const wireSeverity = SEVERITIES.find((s) => s === severity) ?? 'NOTICE';
+  return { severity: wireSeverity, sqlstate, message, detail: detail ?? undefined, hint: hint ?? undefined };
 }
 
 const SEVERITIES: readonly WireNotice['severity'][] = ['NOTICE', 'WARNING', 'INFO', 'LOG', 'DEBUG'];
 
-function translate<T>(records: SessionRecords, question: CatalogQuestion, run: () => Promise<T>): Promise<T> {
-  return records.translate(question.requestId, question.text, async () => {
+function translate<T>(
+  records: SessionRecords,
+  createRequest: CatalogRequest,
+  run: () => Promise<T>,
+): Promise<T> {
+  return records.translate(createRequest.requestId, createRequest.text, async () => {
     try {
       return await run();
     } catch (failure) {
@@ -181,38 +187,44 @@ function asWireError({ report }: CatalogFault): WireError {
   });
 }
 
-const IN_FORCE = ['TimeZone', 'DateStyle', 'IntervalStyle', 'extra_float_digits', 'bytea_output'] as const;
+const ENGINE_SETTINGS = [
+  'TimeZone',
+  'DateStyle',
+  'IntervalStyle',
+  'extra_float_digits',
+  'bytea_output',
+] as const;
 
 const SETTINGS_CACHE = new WeakMap<object, CatalogSettings>();
 
 function catalogSettings({ settings, processId }: SessionParts): CatalogSettings {
-  let known = SETTINGS_CACHE.get(settings.version);
-  if (known === undefined) {
-    known = describe(settings, processId());
-    SETTINGS_CACHE.set(settings.version, known);
+  let cached = SETTINGS_CACHE.get(settings.version);
+  if (cached === undefined) {
+    cached = describeSettings(settings, processId());
+    SETTINGS_CACHE.set(settings.version, cached);
   }
-  return known;
+  return cached;
 }
 
 /** Maximum length of a statement's text in `pg_cursors` and `pg_prepared_statements`, in UTF-16 code units. */
-const LONGEST = 1_024;
+const MAX_TEXT_LENGTH = 1_024;
 
 /**
  * Returns the session's settings and, if the text can read them, the caller's sessions, cursors and prepared
  * statements.
  */
 async function settingsFor(session: SessionParts, text: string): Promise<CatalogSettings> {
-  const known = catalogSettings(session);
-  if (!namesSessions(text)) return known;
-  const cursors = session.cursors.list().map((c) => ({ ...c, text: c.text.slice(0, LONGEST) }));
-  const state = { sessions: await session.own.all(), cursors, statements: statementsOf(session) };
-  return { ...known, json: `${known.json.slice(0, -1)},${JSON.stringify(state).slice(1)}` };
+  const settings = catalogSettings(session);
+  if (!mentionsSessions(text)) return settings;
+  const cursors = session.cursors.list().map((c) => ({ ...c, text: c.text.slice(0, MAX_TEXT_LENGTH) }));
+  const state = { sessions: await session.sameCaller.all(), cursors, statements: statementsOf(session) };
+  return { ...settings, json: `${settings.json.slice(0, -1)},${JSON.stringify(state).slice(1)}` };
 }
 
 function statementsOf({ statements }: SessionParts): readonly CatalogStatement[] {
   return statements.statements().map(({ name, text, preparedAt, fromSql, statement }) => ({
     name,
-    text: text.slice(0, LONGEST),
+    text: text.slice(0, MAX_TEXT_LENGTH),
     prepared: preparedAt,
     parameters: statement.parameterTypes,
     results: statement.columns?.map((c) => c.typeOid) ?? null,
@@ -220,12 +232,12 @@ function statementsOf({ statements }: SessionParts): readonly CatalogStatement[]
   }));
 }
 
-function describe(settings: SessionSettings, pid: number): CatalogSettings {
+function describeSettings(settings: SessionSettings, pid: number): CatalogSettings {
   const byName = settings
     .all()
-    .map((s) => [s.name.toLowerCase(), [s.value, s.stored, s.atStart, s.byDefault]] as const);
+    .map((s) => [s.name.toLowerCase(), [s.value, s.rawValue, s.initialValue, s.defaultValue]] as const);
   return Object.freeze({
     json: JSON.stringify({ pid, settings: Object.fromEntries(byName) }),
-    inForce: IN_FORCE.map((name) => [name, settings.show(name).value] as const),
+    inForce: ENGINE_SETTINGS.map((name) => [name, settings.show(name).value] as const),
   });
 }

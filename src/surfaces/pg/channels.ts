@@ -13,14 +13,14 @@ type ChannelControl = Pick<SessionControl, 'notify' | 'end'>;
 
 /** Runs `work` as part of a statement, and aborts `stop` if the statement is cancelled meanwhile. */
 interface CancellableWork {
-  while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
+  cancellableBy<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
 }
 
 /** A channel that a session listens on, until `stop` is aborted. */
 interface Channel {
   readonly stop: AbortController;
   /** Resolves when the last run of the channel's query has been recorded. */
-  readonly followed: Promise<void>;
+  readonly finished: Promise<void>;
 }
 
 /**
@@ -57,8 +57,8 @@ export class Channels {
       signal,
       run: (_call, check) => check(signal),
     });
-    await running.while(stop, () => events.next());
-    this.#open.set(name, { stop, followed: this.#follow(name, events) });
+    await running.cancellableBy(stop, () => events.next());
+    this.#open.set(name, { stop, finished: this.#follow(name, events) });
   }
 
   /**
@@ -85,9 +85,9 @@ export class Channels {
 
   /** Stops listening. @param name channel; null for all channels */
   end(name: string | null): void {
-    for (const [open, { stop }] of this.#open) {
-      if (name !== null && name !== open) continue;
-      this.#open.delete(open);
+    for (const [channel, { stop }] of this.#open) {
+      if (name !== null && name !== channel) continue;
+      this.#open.delete(channel);
       stop.abort();
     }
   }
@@ -95,7 +95,7 @@ export class Channels {
   async close(): Promise<void> {
     const all = [...this.#open.values()];
     this.end(null);
-    await Promise.all(all.map(({ followed }) => followed));
+    await Promise.all(all.map(({ finished }) => finished));
   }
 }
 

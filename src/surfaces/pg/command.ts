@@ -23,7 +23,7 @@ export type Command =
   /** `chain`: true for AND CHAIN, which starts the next block immediately. */
   | { readonly kind: 'commit' | 'rollback'; readonly chain: boolean }
   | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
-  | { readonly kind: 'discard'; readonly what: 'ALL' | 'PLANS' | 'SEQUENCES' | 'TEMP' }
+  | { readonly kind: 'discard'; readonly target: 'ALL' | 'PLANS' | 'SEQUENCES' | 'TEMP' }
   | { readonly kind: 'deallocate'; readonly name: string | null }
   /** LISTEN on an entity, by its full name. */
   | { readonly kind: 'listen'; readonly channel: string }
@@ -47,7 +47,7 @@ export function commandOf(node: StatementNode): Command | null {
   }
   if ('TransactionStmt' in node) return transactionCommand(node.TransactionStmt);
   if ('DiscardStmt' in node)
-    return { kind: 'discard', what: DISCARDED[node.DiscardStmt.target ?? 'DISCARD_ALL'] };
+    return { kind: 'discard', target: DISCARD_TARGETS[node.DiscardStmt.target ?? 'DISCARD_ALL'] };
   if ('DeallocateStmt' in node) return { kind: 'deallocate', name: node.DeallocateStmt.name ?? null };
   if ('UnlistenStmt' in node) return { kind: 'unlisten', channel: node.UnlistenStmt.conditionname ?? null };
   if ('ListenStmt' in node) {
@@ -70,20 +70,21 @@ export const UNLOCK_ALL = 'pg_advisory_unlock_all';
 function unlockCommand(
   select: Extract<StatementNode, { SelectStmt: unknown }>['SelectStmt'],
 ): Command | null {
-  const [target, ...more] = select.targetList ?? [];
+  const [target, ...otherTargets] = select.targetList ?? [];
   const { name, val } = target !== undefined && 'ResTarget' in target ? target.ResTarget : {};
-  const alone = Object.keys(select).every((part) => SELECT_ALONE.has(part)) && more.length === 0;
-  if (!alone || val === undefined || !('FuncCall' in val)) return null;
-  const called = (val.FuncCall.funcname ?? []).map((n) => ('String' in n ? n.String.sval : ''));
-  const isUnlock = /^(pg_catalog\.)?pg_advisory_unlock_all$/.test(called.join('.'));
-  const bare = Object.keys(val.FuncCall).every((part) => CALL_ALONE.has(part));
-  return isUnlock && bare ? { kind: 'unlock', column: name ?? UNLOCK_ALL } : null;
+  const isBareSelect =
+    Object.keys(select).every((part) => BARE_SELECT_PARTS.has(part)) && otherTargets.length === 0;
+  if (!isBareSelect || val === undefined || !('FuncCall' in val)) return null;
+  const functionName = (val.FuncCall.funcname ?? []).map((n) => ('String' in n ? n.String.sval : ''));
+  const isUnlock = /^(pg_catalog\.)?pg_advisory_unlock_all$/.test(functionName.join('.'));
+  const isBareCall = Object.keys(val.FuncCall).every((part) => BARE_CALL_PARTS.has(part));
+  return isUnlock && isBareCall ? { kind: 'unlock', column: name ?? UNLOCK_ALL } : null;
 }
 
-const SELECT_ALONE: ReadonlySet<string> = new Set(['targetList', 'limitOption', 'op']);
-const CALL_ALONE: ReadonlySet<string> = new Set(['funcname', 'funcformat', 'location']);
+const BARE_SELECT_PARTS: ReadonlySet<string> = new Set(['targetList', 'limitOption', 'op']);
+const BARE_CALL_PARTS: ReadonlySet<string> = new Set(['funcname', 'funcformat', 'location']);
 
-const DISCARDED = {
+const DISCARD_TARGETS = {
   DISCARD_ALL: 'ALL',
   DISCARD_PLANS: 'PLANS',
   DISCARD_SEQUENCES: 'SEQUENCES',
@@ -112,11 +113,11 @@ function setCommand(stmt: Extract<StatementNode, { VariableSetStmt: unknown }>['
 /** Returns the value assigned by SET. In `search_path`, each name is quoted if needed. */
 function assignedValue(name: string, args: readonly Argument[]): string {
   const texts = args.map(textOf);
-  const names = name.toLowerCase() === 'search_path';
-  return (names ? texts.map(quotedName) : texts).join(', ');
+  const isNameList = name.toLowerCase() === 'search_path';
+  return (isNameList ? texts.map(quoteName) : texts).join(', ');
 }
 
-function quotedName(name: string): string {
+function quoteName(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
@@ -137,7 +138,7 @@ function textOf(arg: Argument): string {
     if (c.fval !== undefined) return c.fval.fval ?? '';
     if (c.boolval !== undefined) return c.boolval.boolval === true ? 'on' : 'off';
   }
-  if ('TypeCast' in arg && arg.TypeCast.arg !== undefined) return intervalOf(arg.TypeCast);
+  if ('TypeCast' in arg && arg.TypeCast.arg !== undefined) return intervalText(arg.TypeCast);
   throw error('0A000', 'SET takes constants only');
 }
 
@@ -145,12 +146,12 @@ function textOf(arg: Argument): string {
  * Converts the interval of `SET TIME ZONE INTERVAL '-3' HOUR` to Postgres' canonical form. SET's grammar allows no
  * other cast.
  */
-function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>['TypeCast']): string {
+function intervalText({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>['TypeCast']): string {
   const text = arg === undefined ? '' : textOf(arg);
   const [mask] = typeName?.typmods ?? [];
   const fields = mask !== undefined && 'A_Const' in mask ? (mask.A_Const.ival?.ival ?? 0) : 0;
-  const bare = /^\s*[+-]?\d+\s*$/.test(text);
-  return `INTERVAL '${bare ? `${text.trim()} ${fields === HOUR ? 'hours' : 'minutes'}` : text}'`;
+  const isNumber = /^\s*[+-]?\d+\s*$/.test(text);
+  return `INTERVAL '${isNumber ? `${text.trim()} ${fields === HOUR ? 'hours' : 'minutes'}` : text}'`;
 }
 
 const HOUR = 1024;

@@ -10,7 +10,7 @@ import {
 import { DataRowReader, dataRow, GrowingBytes, rowScheduler } from '../../engine/index.js';
 import type { StatementNode } from './command.js';
 
-const MESSAGE_HEAD = 5;
+const HEADER_BYTES = 5;
 const COPY_DATA = 0x64;
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -60,49 +60,49 @@ type RowCopier = (portal: Portal, rows: RowWriter) => Promise<FetchResult>;
 
 const binaryCopy: RowCopier = async (portal, rows) => {
   // As in Postgres, the signature is not sent as a separate message but before the first row.
-  let before = SIGNATURE;
-  const first = (message: Buffer): Buffer => {
-    const whole = copyData(Buffer.concat([before, message.subarray(MESSAGE_HEAD)]));
-    before = Buffer.alloc(0);
-    return whole;
+  let prefix = SIGNATURE;
+  const firstMessage = (message: Buffer): Buffer => {
+    const withPrefix = copyData(Buffer.concat([prefix, message.subarray(HEADER_BYTES)]));
+    prefix = Buffer.alloc(0);
+    return withPrefix;
   };
   const result = await portal.fetch(0, {
     copies: (rows.copies ?? 0) + COPIES,
     write: (messages) => {
-      const copied = binaryRows(messages);
-      if (before.length === 0) return rows.write(copied);
-      const end = 1 + copied.readInt32BE(1);
-      return rows.write(Buffer.concat([first(copied.subarray(0, end)), copied.subarray(end)]));
+      const converted = binaryRows(messages);
+      if (prefix.length === 0) return rows.write(converted);
+      const end = 1 + converted.readInt32BE(1);
+      return rows.write(Buffer.concat([firstMessage(converted.subarray(0, end)), converted.subarray(end)]));
     },
   });
-  await rows.write(copyData(Buffer.concat([before, TRAILER])));
+  await rows.write(copyData(Buffer.concat([prefix, TRAILER])));
   return result;
 };
 
 function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): RowCopier {
   const { forceQuote, header } = options;
-  const copied = textRows(
+  const rowEncoder = textRows(
     options,
     columns.map((c) => forceQuote === '*' || forceQuote.includes(c.name)),
   );
-  const heading = textRows(
+  const headerEncoder = textRows(
     options,
     columns.map(() => false),
   );
   return async (portal, rows) => {
-    if (header) await rows.write(heading.whole(dataRow(columns.map((c) => c.name))));
+    if (header) await rows.write(headerEncoder.encode(dataRow(columns.map((c) => c.name))));
     return portal.fetch(0, {
       copies: (rows.copies ?? 0) + COPIES,
       write: (messages) =>
-        messages.length > AT_ONCE_BYTES
-          ? inTurns(copied.portions(messages)).then((copy) => rows.write(copy))
-          : rows.write(copied.whole(messages)),
+        messages.length > MAX_BATCH_BYTES
+          ? runYielding(rowEncoder.encodeInPortions(messages)).then((copy) => rows.write(copy))
+          : rows.write(rowEncoder.encode(messages)),
     });
   };
 }
 
 /** Size in bytes above which a batch of rows is converted in portions. */
-const AT_ONCE_BYTES = 65_536;
+const MAX_BATCH_BYTES = 65_536;
 /**
  * Peak memory of a copy, as a multiple of its input: two for escapes (each byte can become two) and one for the buffer
  * that was outgrown.
@@ -110,7 +110,7 @@ const AT_ONCE_BYTES = 65_536;
 const COPIES = 3;
 
 /** Runs a generator to completion, yielding to other work at each `yield`. */
-async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+async function runYielding<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
@@ -119,18 +119,18 @@ async function inTurns<T>(work: Generator<void, T>): Promise<T> {
 }
 
 function copyData(body: Uint8Array): Buffer {
-  const message = Buffer.allocUnsafe(MESSAGE_HEAD + body.length);
+  const message = Buffer.allocUnsafe(HEADER_BYTES + body.length);
   message[0] = COPY_DATA;
   message.writeInt32BE(4 + body.length, 1);
-  message.set(body, MESSAGE_HEAD);
+  message.set(body, HEADER_BYTES);
   return message;
 }
 
 /** Converts whole DataRow messages in text format to CopyData messages. */
 interface CopyEncoder {
-  whole(dataRows: Uint8Array): Buffer;
-  /** Like `whole`, but for large rows: yields after each portion and returns the complete result. */
-  portions(dataRows: Uint8Array): Generator<void, Buffer>;
+  encode(dataRows: Uint8Array): Buffer;
+  /** Like `encode`, but for large rows: yields after each portion and returns the complete result. */
+  encodeInPortions(dataRows: Uint8Array): Generator<void, Buffer>;
 }
 
 /** Number of bytes of a large value written between two yields. */
@@ -143,44 +143,44 @@ function binaryRows(dataRows: Uint8Array): Buffer {
   return rows.source;
 }
 
-function textRows(options: CopyOptions, forced: readonly boolean[]): CopyEncoder {
-  const value = options.format === 'csv' ? csvValue(options, forced) : textValue(options);
+function textRows(options: CopyOptions, forceQuoted: readonly boolean[]): CopyEncoder {
+  const value = options.format === 'csv' ? csvValue(options, forceQuoted) : textValue(options);
   const delimiter = options.delimiter.charCodeAt(0);
-  const missing = Buffer.from(options.null);
+  const nullText = Buffer.from(options.null);
   return {
-    whole: (dataRows) => {
+    encode: (dataRows) => {
       const rows = new DataRowReader(dataRows);
       const out = new CopyBytes(dataRows.length + 64);
       while (rows.next()) {
-        const message = out.begin();
-        for (let column = 0; column < forced.length; column++) {
+        const message = out.beginMessage();
+        for (let column = 0; column < forceQuoted.length; column++) {
           if (column > 0) out.byte(delimiter);
           if (rows.value()) value.write(rows.source, rows.start, rows.end, column, out);
-          else out.copy(missing);
+          else out.copy(nullText);
         }
         out.byte(NEWLINE);
-        out.end(message);
+        out.endMessage(message);
       }
-      return out.written();
+      return out.result();
     },
-    *portions(dataRows) {
+    *encodeInPortions(dataRows) {
       const rows = new DataRowReader(dataRows);
       const out = new CopyBytes(dataRows.length + 64);
       while (rows.next()) {
-        const message = out.begin();
-        let due = rows.rowStart + PORTION_BYTES;
-        for (let column = 0; column < forced.length; column++) {
+        const message = out.beginMessage();
+        let nextYield = rows.rowStart + PORTION_BYTES;
+        for (let column = 0; column < forceQuoted.length; column++) {
           if (column > 0) out.byte(delimiter);
-          if (!rows.value()) out.copy(missing);
+          if (!rows.value()) out.copy(nullText);
           else yield* value.portions(rows.source, rows.start, rows.end, column, out);
-          if (rows.end < due) continue;
-          due = rows.end + PORTION_BYTES;
+          if (rows.end < nextYield) continue;
+          nextYield = rows.end + PORTION_BYTES;
           yield;
         }
         out.byte(NEWLINE);
-        out.end(message);
+        out.endMessage(message);
       }
-      return out.written();
+      return out.result();
     },
   };
 }
@@ -202,14 +202,14 @@ const ESCAPES: readonly (readonly [byte: number, letter: string])[] = [
 
 function textValue({ delimiter }: CopyOptions): CopyValue {
   // For each byte, the byte that follows the backslash in its escape; 0: not escaped.
-  const after = new Uint8Array(256);
-  after[delimiter.charCodeAt(0)] = delimiter.charCodeAt(0);
-  for (const [byte, letter] of ESCAPES) after[byte] = letter.charCodeAt(0);
+  const escapeByte = new Uint8Array(256);
+  escapeByte[delimiter.charCodeAt(0)] = delimiter.charCodeAt(0);
+  for (const [byte, letter] of ESCAPES) escapeByte[byte] = letter.charCodeAt(0);
   return {
-    write: (source, start, end, _column, out) => out.escape(source, start, end, BACKSLASH, after),
+    write: (source, start, end, _column, out) => out.escape(source, start, end, BACKSLASH, escapeByte),
     *portions(source, start, end, _column, out) {
       for (const [from, to] of portionsOf(start, end)) {
-        out.escape(source, from, to, BACKSLASH, after);
+        out.escape(source, from, to, BACKSLASH, escapeByte);
         yield;
       }
     },
@@ -220,90 +220,95 @@ function* portionsOf(start: number, end: number): Generator<readonly [from: numb
   for (let at = start; at < end; at += PORTION_BYTES) yield [at, Math.min(at + PORTION_BYTES, end)];
 }
 
-function csvValue(options: CopyOptions, forced: readonly boolean[]): CopyValue {
-  const [delimiter, quote, mark] = [options.delimiter, options.quote, options.escape].map((c) =>
+function csvValue(options: CopyOptions, forceQuoted: readonly boolean[]): CopyValue {
+  const [delimiter, quote, escapeMark] = [options.delimiter, options.quote, options.escape].map((c) =>
     c.charCodeAt(0),
   );
-  if (delimiter === undefined || quote === undefined || mark === undefined)
+  if (delimiter === undefined || quote === undefined || escapeMark === undefined)
     throw new RangeError('an option is missing');
   const special = new Uint8Array(256);
   for (const byte of [delimiter, quote, NEWLINE, RETURN]) special[byte] = 1;
-  const after = new Uint8Array(256);
-  after[quote] = quote;
-  after[mark] = mark;
-  const missing = Buffer.from(options.null);
-  const alone = forced.length === 1;
+  const escapeByte = new Uint8Array(256);
+  escapeByte[quote] = quote;
+  escapeByte[escapeMark] = escapeMark;
+  const nullText = Buffer.from(options.null);
+  const isOnlyColumn = forceQuoted.length === 1;
   const hasSpecial = (source: Buffer, start: number, end: number): boolean => {
     for (let at = start; at < end; at++) if (special[source[at] ?? 0] === 1) return true;
     return false;
   };
-  const isTaken = (source: Buffer, start: number, end: number): boolean => {
+  const isAmbiguous = (source: Buffer, start: number, end: number): boolean => {
     // `\.` alone on a line would mark the end of the data.
-    if (alone && end - start === 2 && source[start] === BACKSLASH && source[start + 1] === DOT) return true;
-    return end - start === missing.length && source.compare(missing, 0, missing.length, start, end) === 0;
+    if (isOnlyColumn && end - start === 2 && source[start] === BACKSLASH && source[start + 1] === DOT)
+      return true;
+    return end - start === nullText.length && source.compare(nullText, 0, nullText.length, start, end) === 0;
   };
   return {
     write: (source, start, end, column, out) => {
-      if (forced[column] !== true && !hasSpecial(source, start, end) && !isTaken(source, start, end)) {
+      if (
+        forceQuoted[column] !== true &&
+        !hasSpecial(source, start, end) &&
+        !isAmbiguous(source, start, end)
+      ) {
         out.copy(source, start, end);
         return;
       }
       out.byte(quote);
-      out.escape(source, start, end, mark, after);
+      out.escape(source, start, end, escapeMark, escapeByte);
       out.byte(quote);
     },
     *portions(source, start, end, column, out) {
-      let quoted = forced[column] === true || isTaken(source, start, end);
-      for (const [from, to] of quoted ? [] : portionsOf(start, end)) {
-        quoted = hasSpecial(source, from, to);
+      let isQuoted = forceQuoted[column] === true || isAmbiguous(source, start, end);
+      for (const [from, to] of isQuoted ? [] : portionsOf(start, end)) {
+        isQuoted = hasSpecial(source, from, to);
         yield;
-        if (quoted) break;
+        if (isQuoted) break;
       }
-      if (quoted) out.byte(quote);
+      if (isQuoted) out.byte(quote);
       for (const [from, to] of portionsOf(start, end)) {
-        if (quoted) out.escape(source, from, to, mark, after);
+        if (isQuoted) out.escape(source, from, to, escapeMark, escapeByte);
         else out.copy(source, from, to);
         yield;
       }
-      if (quoted) out.byte(quote);
+      if (isQuoted) out.byte(quote);
     },
   };
 }
 
 class CopyBytes extends GrowingBytes {
-  /** Begins a message and returns its position, to be passed to `end`. */
-  begin(): number {
+  /** Begins a message and returns its position, to be passed to `endMessage`. */
+  beginMessage(): number {
     const message = this.at;
     this.byte(COPY_DATA);
-    this.reserve(MESSAGE_HEAD - 1);
-    this.bytes.writeUInt32BE(0, this.at); // filled in by `end`
-    this.at += MESSAGE_HEAD - 1;
+    this.reserve(HEADER_BYTES - 1);
+    this.bytes.writeUInt32BE(0, this.at); // filled in by `endMessage`
+    this.at += HEADER_BYTES - 1;
     return message;
   }
 
-  end(message: number): void {
+  endMessage(message: number): void {
     this.bytes.writeUInt32BE(this.at - message - 1, message + 1);
   }
 
-  /** Copies `source`, replacing each byte that has an entry in `after` by `mark` and that entry. */
-  escape(source: Uint8Array, start: number, end: number, mark: number, after: Uint8Array): void {
+  /** Copies `source`, replacing each byte that has an entry in `escapeByte` by `escapeMark` and that entry. */
+  escape(source: Uint8Array, start: number, end: number, escapeMark: number, escapeByte: Uint8Array): void {
     this.reserve(2 * (end - start));
     const { bytes } = this;
     let { at } = this;
     for (let from = start; from < end; from++) {
       const byte = source[from] ?? 0;
-      const instead = after[byte] ?? 0;
-      if (instead === 0) {
+      const escaped = escapeByte[byte] ?? 0;
+      if (escaped === 0) {
         bytes[at++] = byte;
       } else {
-        bytes[at++] = mark;
-        bytes[at++] = instead;
+        bytes[at++] = escapeMark;
+        bytes[at++] = escaped;
       }
     }
     this.at = at;
   }
 
-  written(): Buffer {
+  result(): Buffer {
     return this.bytes.subarray(0, this.at);
   }
 }
@@ -346,25 +351,25 @@ export function copyOptions(node: CopyNode): CopyOptions {
   if (encoding !== null && !/^utf-?8$/i.test(encoding)) throw error('0A000', 'COPY is served in UTF-8 only');
   const csv = format === 'csv';
   const quote = text('quote');
-  const forceQuote = listOf(byName.get('force_quote'));
+  const forceQuote = columnList(byName.get('force_quote'));
   byName.delete('force_quote');
   const options = {
     format,
     delimiter: text('delimiter') ?? (csv ? ',' : '\t'),
     null: text('null') ?? (csv ? '' : '\\N'),
-    header: truth(text('header')),
+    header: parseBoolean(text('header')),
     quote: quote ?? '"',
     escape: text('escape') ?? quote ?? '"',
     forceQuote: forceQuote ?? [],
   } as const;
   for (const name of byName.keys()) throw error('42601', `option "${name}" not recognized`);
-  requireSense(options, node.options ?? []);
+  requireConsistent(options, node.options ?? []);
   return options;
 }
 
-function requireSense(options: CopyOptions, given: readonly CopyOption[]): void {
+function requireConsistent(options: CopyOptions, nodes: readonly CopyOption[]): void {
   const { format, delimiter, quote } = options;
-  const has = (name: string): boolean => given.some((o) => 'DefElem' in o && o.DefElem.defname === name);
+  const has = (name: string): boolean => nodes.some((o) => 'DefElem' in o && o.DefElem.defname === name);
   for (const name of ['delimiter', 'null'])
     if (format === 'binary' && has(name))
       throw error('42601', `cannot specify ${name.toUpperCase()} in BINARY mode`);
@@ -400,13 +405,13 @@ function textOf(option: CopyOption, name: string): string {
   throw error('42601', `COPY option "${name}" takes a constant`);
 }
 
-function truth(value: string | null): boolean {
+function parseBoolean(value: string | null): boolean {
   if (value === null || /^(false|off|0)$/i.test(value)) return false;
   if (/^(true|on|1)$/i.test(value)) return true;
   throw error('42601', 'header requires a Boolean value');
 }
 
-function listOf(option: CopyOption | undefined): '*' | readonly string[] | null {
+function columnList(option: CopyOption | undefined): '*' | readonly string[] | null {
   const arg = option !== undefined && 'DefElem' in option ? option.DefElem.arg : undefined;
   if (arg === undefined) return null;
   if ('A_Star' in arg) return '*';
@@ -416,7 +421,7 @@ function listOf(option: CopyOption | undefined): '*' | readonly string[] | null 
 }
 
 /** Returns the query equivalent to `COPY relation (columns) TO …`; null if the COPY already contains a query. */
-export function questionOf(node: CopyNode): string | null {
+export function relationQuery(node: CopyNode): string | null {
   const relation = node.relation;
   if (relation === undefined) return null;
   const names = [relation.catalogname, relation.schemaname, relation.relname].filter((n) => n !== undefined);

@@ -8,7 +8,7 @@ import {
 } from '../../../wire/index.js';
 import { writeRows } from './buffered-rows.js';
 import { commandStatement, type StatementNode } from './command.js';
-import { type Declaration, type Motion, rowsOf } from './cursor.js';
+import { type Declaration, type Motion, rowCountOf } from './cursor.js';
 import { planChanged } from './session-requests.js';
 import type { SessionParts } from './session-state.js';
 
@@ -42,7 +42,7 @@ export function cursorCommandOf(node: StatementNode): CursorCommand | null {
   return { kind: ismove ? 'move' : 'fetch', name, motion: motionOf(directionOf(direction), howMany) };
 }
 
-/** ABSOLUTE and RELATIVE take no ALL: the same number is a position there. */
+/** With ABSOLUTE and RELATIVE, which do not accept ALL, the number that represents ALL is an ordinary position. */
 function motionOf(direction: Motion['direction'], howMany: number): Motion {
   const passesRows = direction === 'forward' || direction === 'backward';
   return { direction, count: passesRows && howMany === ALL ? 'all' : howMany };
@@ -96,7 +96,7 @@ function declareStatement(
       fetch: async () => {
         state.block.requireUsable();
         // Records the preparation of the query if that is still pending, otherwise this command.
-        await (records.pending.record() ?? records.admit());
+        await (records.pending.record() ?? records.recordCommand());
         const { inBlock } = state;
         if (!inBlock && !declaration.hold)
           throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
@@ -111,7 +111,7 @@ function declareStatement(
 function closeStatement({ cursors, state, records }: SessionParts, name: string | null): WireStatement {
   return commandStatement(null, async () => {
     state.block.requireUsable();
-    await records.admit();
+    await records.recordCommand();
     if (name === null) await cursors.closeAll();
     else await cursors.close(name);
     return { tag: name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR' };
@@ -125,26 +125,26 @@ function fetchStatement(
   const { cursors } = session;
   const { kind, name, motion } = command;
   const { count } = motion;
-  const both = cursors.scrolls(name);
-  if (!both && (motion.direction !== 'forward' || (count !== 'all' && count < 0)))
+  const isScrollable = cursors.scrolls(name);
+  if (!isScrollable && (motion.direction !== 'forward' || (count !== 'all' && count < 0)))
     throw error('55000', 'cursor can only scan forward', {
       hint: 'declare it with SCROLL, or FETCH NEXT, n or ALL',
     });
   const columns = cursors.columnsOf(name);
-  const fixed: FormatCode | null = cursors.isBinary(name) ? 1 : null;
+  const fixedFormat: FormatCode | null = cursors.isBinary(name) ? 1 : null;
   return {
     parameterTypes: [],
     columns: kind === 'move' ? null : columns,
     open: ({ resultFormats }) => {
-      const format = fixed ?? resultFormats[0] ?? 0;
-      if (resultFormats.some((f) => f !== format) && fixed === null)
+      const format = fixedFormat ?? resultFormats[0] ?? 0;
+      if (resultFormats.some((f) => f !== format) && fixedFormat === null)
         throw error('0A000', 'FETCH gives all columns in one format');
-      if (both) return scrollPortal(session, command, { format, columns });
+      if (isScrollable) return scrollPortal(session, command, { format, columns });
       const step: FetchStep = async (portion, rows) => {
         requireSameColumns(columns, cursors.columnsOf(name));
-        const into = kind === 'move' ? NOWHERE : rows;
-        const result = await cursors.fetch(name, portion, format, into);
-        return { ...result, fetched: rowsOf(result) };
+        const target = kind === 'move' ? DISCARD_ROWS : rows;
+        const result = await cursors.fetch(name, portion, format, target);
+        return { ...result, rowCount: rowCountOf(result) };
       };
       const portal = fetchPortal(session, { count, tag: kind.toUpperCase() }, step);
       // MOVE returns no rows, so it cannot be suspended.
@@ -153,18 +153,18 @@ function fetchStatement(
   };
 }
 
-const NOWHERE: RowWriter = { write: () => undefined };
+const DISCARD_ROWS: RowWriter = { write: () => undefined };
 
 /** Checks that the name still refers to a cursor with the columns described earlier. @throws WireError 0A000 */
-function requireSameColumns(told: WireStatement['columns'], now: WireStatement['columns']): void {
-  if (told === now || JSON.stringify(told) === JSON.stringify(now)) return;
+function requireSameColumns(described: WireStatement['columns'], current: WireStatement['columns']): void {
+  if (described === current || JSON.stringify(described) === JSON.stringify(current)) return;
   throw planChanged();
 }
 
 type FetchStep = (
   portion: number,
   rows: RowWriter,
-) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly fetched: number }>;
+) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly rowCount: number }>;
 
 /**
  * Creates the portal of FETCH or MOVE on a forward-only cursor. The cursor's query is counted and recorded with its
@@ -176,22 +176,23 @@ function fetchPortal(
   { count, tag }: { readonly count: number | 'all'; readonly tag: string },
   step: FetchStep,
 ): Portal {
-  let left = count;
+  let remaining = count;
   return {
     async fetch(maxRows, rows) {
       state.block.requireUsable();
-      const portion = left === 'all' ? maxRows : maxRows === 0 ? left : Math.min(left, maxRows);
-      const { fetched, suspended, ...rest } = left === 0 ? NO_ROWS : await step(portion, rows);
-      if (fetched === 0) await records.admit();
-      if (left !== 'all') left -= fetched;
-      const more = suspended && left !== 0 && maxRows > 0 && fetched === maxRows;
-      return { ...rest, suspended: more, tag: `${tag} ${fetched}` };
+      const portion =
+        remaining === 'all' ? maxRows : maxRows === 0 ? remaining : Math.min(remaining, maxRows);
+      const { rowCount, suspended, ...rest } = remaining === 0 ? NO_ROWS : await step(portion, rows);
+      if (rowCount === 0) await records.recordCommand();
+      if (remaining !== 'all') remaining -= rowCount;
+      const isSuspended = suspended && remaining !== 0 && maxRows > 0 && rowCount === maxRows;
+      return { ...rest, suspended: isSuspended, tag: `${tag} ${rowCount}` };
     },
     close: () => undefined,
   };
 }
 
-const NO_ROWS = Object.freeze({ fetched: 0, suspended: false });
+const NO_ROWS = Object.freeze({ rowCount: 0, suspended: false });
 
 /**
  * Creates the portal of FETCH or MOVE on a scrollable cursor. It reads all rows of the motion before it sends the
@@ -202,23 +203,23 @@ function scrollPortal(
   { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
   { format, columns }: { readonly format: FormatCode; readonly columns: WireStatement['columns'] },
 ): Portal {
-  let left: readonly Uint8Array[] | null = null;
+  let remaining: readonly Uint8Array[] | null = null;
   return {
     async fetch(maxRows, rows) {
       state.block.requireUsable();
       let notices: readonly WireNotice[] = [];
-      if (left === null) {
+      if (remaining === null) {
         requireSameColumns(columns, cursors.columnsOf(name));
         const moved = await cursors.scroll(name, motion, format);
-        if (moved.rows.length === 0) await records.admit();
-        left = moved.rows;
+        if (moved.rows.length === 0) await records.recordCommand();
+        remaining = moved.rows;
         notices = moved.notices;
-        if (kind === 'move') return { suspended: false, tag: `MOVE ${left.length}`, notices };
+        if (kind === 'move') return { suspended: false, tag: `MOVE ${remaining.length}`, notices };
       }
-      const portion = maxRows === 0 ? left : left.slice(0, maxRows);
-      left = left.slice(portion.length);
+      const portion = maxRows === 0 ? remaining : remaining.slice(0, maxRows);
+      remaining = remaining.slice(portion.length);
       await writeRows(portion, rows);
-      return { suspended: left.length > 0, tag: `FETCH ${portion.length}`, notices };
+      return { suspended: remaining.length > 0, tag: `FETCH ${portion.length}`, notices };
     },
     close: () => undefined,
   };

@@ -32,12 +32,12 @@ interface DeclaredCursor extends Omit<Declaration, 'name'> {
 }
 
 interface OpenCursor {
-  readonly run: Portal;
+  readonly source: Portal;
   readonly format: FormatCode;
   readonly rights: string;
   /** Rows kept for moving backward; null for a forward-only cursor. */
-  readonly scrolled: ScrolledRows | null;
-  ended: boolean;
+  readonly scrollRows: ScrollableRows | null;
+  isAtEnd: boolean;
 }
 
 export interface Declaration {
@@ -86,7 +86,7 @@ export class Cursors {
   }
 
   declare(
-    { name, ...how }: Declaration & { readonly text: string },
+    { name, ...options }: Declaration & { readonly text: string },
     statement: WireStatement,
     parameterFormats: readonly FormatCode[],
     parameters: readonly (Uint8Array | null)[],
@@ -96,8 +96,8 @@ export class Cursors {
       throw error('42P03', `cursor "${name}" already exists`);
     if (this.#byName.size >= MAX_CURSORS) throw error('53400', `too many cursors: at most ${MAX_CURSORS}`);
     const bytes = parameters.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
-    const others = [...this.#byName.values()].reduce((sum, cursor) => sum + cursor.bytes, 0);
-    if (others + bytes > MAX_BOUND_BYTES)
+    const otherBytes = [...this.#byName.values()].reduce((sum, cursor) => sum + cursor.bytes, 0);
+    if (otherBytes + bytes > MAX_BOUND_BYTES)
       throw error('53400', `values of cursors are too large: at most ${MAX_BOUND_BYTES} bytes together`);
     const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
     const cursor = {
@@ -105,7 +105,7 @@ export class Cursors {
       parameterFormats,
       parameters: copies,
       bytes,
-      ...how,
+      ...options,
       inBlock,
       depth,
       portal: null,
@@ -136,7 +136,7 @@ export class Cursors {
       fetch: async (maxRows, rows) => {
         state.block.requireUsable();
         const result = await this.fetch(name, maxRows, format, rows);
-        if (rowsOf(result) === 0) await records.admit();
+        if (rowCountOf(result) === 0) await records.recordCommand();
         return result;
       },
       close: () => this.close(name),
@@ -156,71 +156,71 @@ export class Cursors {
     motion: Motion,
     format: FormatCode,
   ): Promise<{ readonly rows: readonly Uint8Array[]; readonly notices: readonly WireNotice[] }> {
-    const { scrolled, rights } = await this.#openCursor(name, format);
-    if (scrolled === null) throw error('55000', 'cursor can only scan forward');
+    const { scrollRows, rights } = await this.#openCursor(name, format);
+    if (scrollRows === null) throw error('55000', 'cursor can only scan forward');
     this.#rights.requireSame(rights);
-    const rows = await scrolled.move(motion);
-    return { rows, notices: scrolled.takeNotices() };
+    const rows = await scrollRows.move(motion);
+    return { rows, notices: scrollRows.takeNotices() };
   }
 
   /** Writes at most `count` rows; 0 means all remaining rows. @throws WireError */
   async fetch(name: string, count: number, format: FormatCode, rows: RowWriter): Promise<FetchResult> {
-    const named = this.#portal(name);
-    if (named !== undefined) {
-      if (named.formats.some((f) => f !== format)) throw otherFormat(name);
-      return named.fetch(count, rows);
+    const protocolPortal = this.#portal(name);
+    if (protocolPortal !== undefined) {
+      if (protocolPortal.formats.some((f) => f !== format)) throw wrongFormat(name);
+      return protocolPortal.fetch(count, rows);
     }
     const portal = await this.#openCursor(name, format);
-    if (portal.scrolled !== null) {
-      const scrolled = await this.scroll(
+    if (portal.scrollRows !== null) {
+      const moved = await this.scroll(
         name,
         { direction: 'forward', count: count === 0 ? 'all' : count },
         format,
       );
-      await writeRows(scrolled.rows, rows);
-      const rowCount = scrolled.rows.length;
+      await writeRows(moved.rows, rows);
+      const rowCount = moved.rows.length;
       return {
         suspended: count > 0 && rowCount === count,
         tag: `SELECT ${rowCount}`,
-        notices: scrolled.notices,
+        notices: moved.notices,
       };
     }
-    if (portal.ended) return { suspended: false, tag: 'SELECT 0' };
+    if (portal.isAtEnd) return { suspended: false, tag: 'SELECT 0' };
     try {
-      const result = await portal.run.fetch(count, rows);
-      portal.ended = !result.suspended;
+      const result = await portal.source.fetch(count, rows);
+      portal.isAtEnd = !result.suspended;
       return result;
     } catch (cause) {
-      portal.ended = true;
+      portal.isAtEnd = true;
       throw cause;
     }
   }
 
   async close(name: string): Promise<void> {
-    const named = this.#portal(name);
-    if (named !== undefined) return named.close();
+    const protocolPortal = this.#portal(name);
+    if (protocolPortal !== undefined) return protocolPortal.close();
     const cursor = this.#cursor(name);
     this.#byName.delete(name);
-    cursor.portal?.scrolled?.close();
-    await cursor.portal?.run.close();
+    cursor.portal?.scrollRows?.close();
+    await cursor.portal?.source.close();
   }
 
   /** Closes cursors at the end of a block: COMMIT keeps those WITH HOLD, ROLLBACK only those of earlier blocks. */
   async endBlock(committed: boolean): Promise<void> {
     for (const [name, cursor] of this.#byName) {
-      const stays = cursor.hold && (committed || !cursor.inBlock);
-      if (stays) Object.assign(cursor, { inBlock: false, depth: 0 });
+      const isKept = cursor.hold && (committed || !cursor.inBlock);
+      if (isKept) Object.assign(cursor, { inBlock: false, depth: 0 });
       else await this.close(name);
     }
   }
 
   /**
-   * Ends savepoints, of which `depth` remain: ROLLBACK TO closes the cursors declared since the one that it names, and
-   * RELEASE leaves its cursors to the savepoint before it.
+   * Called after RELEASE and ROLLBACK TO; `depth` is the number of savepoints that remain. ROLLBACK TO closes the
+   * cursors declared after the named savepoint; RELEASE assigns those of the released savepoints to the enclosing one.
    */
-  async endSavepoints(how: 'release' | 'rollback to', depth: number): Promise<void> {
+  async endSavepoints(options: 'release' | 'rollback to', depth: number): Promise<void> {
     for (const [name, cursor] of this.#byName) {
-      if (how === 'release') cursor.depth = Math.min(cursor.depth, depth);
+      if (options === 'release') cursor.depth = Math.min(cursor.depth, depth);
       else if (cursor.depth >= depth) await this.close(name);
     }
   }
@@ -238,17 +238,17 @@ export class Cursors {
   async #openCursor(name: string, format: FormatCode): Promise<OpenCursor> {
     const cursor = this.#cursor(name);
     if (cursor.portal === null) {
-      const run = await open(cursor, format);
-      const scrolled = cursor.scroll
-        ? new ScrolledRows(
-            (max, rows) => Promise.resolve(run.fetch(max, rows)),
+      const source = await open(cursor, format);
+      const scrollRows = cursor.scroll
+        ? new ScrollableRows(
+            (max, rows) => Promise.resolve(source.fetch(max, rows)),
             this.#memory(),
             this.#records,
           )
         : null;
-      cursor.portal = { run, format, rights: this.#rights.now, scrolled, ended: false };
+      cursor.portal = { source, format, rights: this.#rights.current, scrollRows, isAtEnd: false };
     }
-    if (cursor.portal.format !== format) throw otherFormat(name);
+    if (cursor.portal.format !== format) throw wrongFormat(name);
     return cursor.portal;
   }
 
@@ -259,11 +259,11 @@ export class Cursors {
   }
 }
 
-export function rowsOf({ tag }: FetchResult): number {
+export function rowCountOf({ tag }: FetchResult): number {
   return Number(tag.slice(tag.lastIndexOf(' ') + 1));
 }
 
-function otherFormat(name: string) {
+function wrongFormat(name: string) {
   return error('0A000', `cursor "${name}" was begun in another format`, { hint: 'fetch in one format' });
 }
 
@@ -284,15 +284,15 @@ export interface Motion {
  *
  * Positions are as in Postgres: 0 is before the first row, and the number of rows + 1 is after the last.
  */
-class ScrolledRows {
+class ScrollableRows {
   readonly #read: (max: number, rows: RowWriter) => Promise<FetchResult>;
   #rows: Uint8Array[] = [];
   #bytes = 0;
-  #at = 0;
+  #position = 0;
   readonly #memory: MemoryShare;
   readonly #records: Pick<SessionRecords, 'refusal'>;
   readonly #notices: WireNotice[] = [];
-  #ended = false;
+  #isComplete = false;
   /** Error that occurred while reading; it must not be mistaken for the end of the rows. */
   #failure: { readonly cause: unknown } | null = null;
 
@@ -328,9 +328,9 @@ class ScrolledRows {
       case 'backward':
         return count !== 'all' && count < 0 ? this.#forward(-count) : this.#backward(count);
       case 'absolute':
-        return this.#to(await this.#absolute(Number(count)));
+        return this.#moveTo(await this.#absolutePosition(Number(count)));
       case 'relative':
-        return this.#to(this.#at + Number(count));
+        return this.#moveTo(this.#position + Number(count));
       default: {
         const unknown: never = direction;
         throw new TypeError(`unexpected direction ${String(unknown)}`);
@@ -339,39 +339,39 @@ class ScrolledRows {
   }
 
   async #forward(count: number | 'all'): Promise<readonly Uint8Array[]> {
-    if (count === 0) return this.#to(this.#at);
-    const begin = this.#at;
-    const wanted = count === 'all' ? Number.POSITIVE_INFINITY : begin + count;
-    await this.#reach(wanted);
-    this.#at = Math.min(wanted, this.#rows.length + 1);
-    return this.#rows.slice(begin, this.#at);
+    if (count === 0) return this.#moveTo(this.#position);
+    const begin = this.#position;
+    const target = count === 'all' ? Number.POSITIVE_INFINITY : begin + count;
+    await this.#readUpTo(target);
+    this.#position = Math.min(target, this.#rows.length + 1);
+    return this.#rows.slice(begin, this.#position);
   }
 
   #backward(count: number | 'all'): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
-    if (count === 0) return this.#to(this.#at);
-    const before = this.#at - 1;
-    this.#at = count === 'all' ? 0 : Math.max(0, this.#at - count);
-    return this.#rows.slice(Math.max(0, this.#at - 1), Math.max(0, before)).reverse();
+    if (count === 0) return this.#moveTo(this.#position);
+    const previous = this.#position - 1;
+    this.#position = count === 'all' ? 0 : Math.max(0, this.#position - count);
+    return this.#rows.slice(Math.max(0, this.#position - 1), Math.max(0, previous)).reverse();
   }
 
-  async #absolute(count: number): Promise<number> {
+  async #absolutePosition(count: number): Promise<number> {
     if (count >= 0) return count;
-    await this.#reach(Number.POSITIVE_INFINITY);
+    await this.#readUpTo(Number.POSITIVE_INFINITY);
     return this.#rows.length + 1 + count;
   }
 
-  async #to(position: number): Promise<readonly Uint8Array[]> {
-    await this.#reach(position);
-    this.#at = Math.max(0, Math.min(position, this.#rows.length + 1));
-    return this.#at === 0 ? [] : this.#rows.slice(this.#at - 1, this.#at);
+  async #moveTo(position: number): Promise<readonly Uint8Array[]> {
+    await this.#readUpTo(position);
+    this.#position = Math.max(0, Math.min(position, this.#rows.length + 1));
+    return this.#position === 0 ? [] : this.#rows.slice(this.#position - 1, this.#position);
   }
 
   /** Reads until row `position` or the end is buffered. @throws WireError 54000, 53200 if the rows exceed the limits */
-  async #reach(position: number): Promise<void> {
+  async #readUpTo(position: number): Promise<void> {
     if (this.#failure !== null) throw this.#failure.cause;
     const missing = position - this.#rows.length;
-    if (this.#ended || missing <= 0) return;
-    const keep: RowWriter = {
+    if (this.#isComplete || missing <= 0) return;
+    const collector: RowWriter = {
       write: (messages) => {
         this.#bytes += messages.byteLength;
         if (this.#bytes > MAX_BUFFERED_BYTES)
@@ -384,8 +384,8 @@ class ScrolledRows {
       },
     };
     try {
-      const { suspended, notices } = await this.#read(Number.isFinite(missing) ? missing : 0, keep);
-      this.#ended = !suspended;
+      const { suspended, notices } = await this.#read(Number.isFinite(missing) ? missing : 0, collector);
+      this.#isComplete = !suspended;
       this.#notices.push(...(notices ?? []));
     } catch (failure) {
       const cause = failure instanceof QueryError ? this.#records.refusal(failure) : failure;

@@ -44,19 +44,19 @@ export async function dataStatement(
   parameterOids: readonly number[],
 ): Promise<DataStatement> {
   const { service, questions, caller, rights, records, settings, state, running } = session;
-  const mayBeOld = (): boolean => !state.inBlock && settings.cacheMode() === 'reuse';
+  const mayBeCached = (): boolean => !state.inBlock && settings.cacheMode() === 'reuse';
   const body = { kind: 'wire', text } as const;
-  const first = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeOld() };
-  const prepared = await records.translate(first.requestId, text, () => questions.prepare(first));
-  const unrun = records.hold(first, () => prepared.record());
+  const firstCall = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeCached() };
+  const prepared = await records.translate(firstCall.requestId, text, () => questions.prepare(firstCall));
+  const pendingRecord = records.holdPrepared(firstCall, () => prepared.record());
   const run: StatementRun = {
-    ask: (delivery) => {
+    query: (delivery) => {
       // Must come before `release`: if the receipt is refused, the statement must still be recorded as prepared.
       const receipt = settings.beginReceipt();
-      const call = records.pending.release(unrun) ? first : caller.newCall();
+      const call = records.pending.release(pendingRecord) ? firstCall : caller.newCall();
       session.activity.beginStatement(text);
       return records.translate(call.requestId, text, async () => {
-        const answer = await prepared.run(call, mayBeOld(), {
+        const answer = await prepared.run(call, mayBeCached(), {
           ...withSettings(session, delivery),
           receipt,
         });
@@ -69,18 +69,18 @@ export async function dataStatement(
       state.block.requireUsable();
       return running.cancellable(work);
     },
-    while: (stop, work) => {
+    cancellableBy: (stop, work) => {
       state.block.requireUsable();
-      return running.while(stop, work);
+      return running.cancellableBy(stop, work);
     },
     rights,
     memory: () => new MemoryShare(service.memory, caller.identity.subject),
-    audible: (notices) => audible(settings, notices),
+    visibleNotices: (notices) => visibleNotices(settings, notices),
   };
-  const native = prepared.engineKind === 'postgres';
+  const isNative = prepared.engineKind === 'postgres';
   // A query in a snapshot must not pause until its client reads: the snapshot has a single upstream session, which the
   // client's other statements need.
-  return new DataStatement(prepared, run, () => native && snapshotsOf(session) === null);
+  return new DataStatement(prepared, run, () => isNative && snapshotsOf(session) === null);
 }
 
 function withSettings(session: SessionParts, delivery: ResultDelivery): ResultDelivery {
@@ -103,16 +103,16 @@ function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {
 
 /** Services of the session that the runs of a data statement share. */
 export interface StatementRun {
-  ask(delivery: ResultDelivery): Promise<QueryAnswer>;
+  query(delivery: ResultDelivery): Promise<QueryAnswer>;
   /** Runs `work` with a signal that is aborted when the session's statement is cancelled. */
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /**
    * Like `cancellable`, but cancellation aborts `stop`, which the caller can continue to use after `work` has ended.
    */
-  while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
+  cancellableBy<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
   readonly rights: SuspendedRowRights;
   memory(): MemoryShare;
-  audible(notices: readonly WireNotice[]): readonly WireNotice[];
+  visibleNotices(notices: readonly WireNotice[]): readonly WireNotice[];
 }
 
 /** A query that runs independently of the client's fetches. */
@@ -129,46 +129,48 @@ interface BackgroundQuery {
  * client.
  */
 export class DataPortal implements Portal {
-  readonly #described: GovernedPlan;
+  readonly #describedPlan: GovernedPlan;
   /** Plan of the run; until the run starts, the plan that was described. */
   #plan: GovernedPlan;
   readonly #bind: Bind;
   readonly #run: StatementRun;
   readonly #mayPause: boolean;
-  #paced: BackgroundQuery | null = null;
+  #background: BackgroundQuery | null = null;
 
-  constructor(described: GovernedPlan, bind: Bind, run: StatementRun, mayPause: boolean) {
-    this.#described = described;
-    this.#plan = described;
+  constructor(describedPlan: GovernedPlan, bind: Bind, run: StatementRun, mayPause: boolean) {
+    this.#describedPlan = describedPlan;
+    this.#plan = describedPlan;
     this.#bind = bind;
     this.#run = run;
     this.#mayPause = mayPause;
   }
 
   async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
-    if (this.#paced === null && maxRows === 0) {
+    if (this.#background === null && maxRows === 0) {
       const answer = await this.#run.cancellable((signal) =>
         this.#answer(rowSink(rows), signal, rows.copies),
       );
-      const notices = this.#run.audible([...planNotices(answer.plan), ...endNotices(answer)]);
+      const notices = this.#run.visibleNotices([...planNotices(answer.plan), ...endNotices(answer)]);
       return { suspended: false, tag: `SELECT ${answer.rows}`, notices };
     }
-    const first = this.#paced === null;
-    if (this.#paced !== null) this.#run.rights.requireSame(this.#paced.rights);
-    this.#paced ??= this.#start();
-    const { rows: queue, answer, stop } = this.#paced;
-    const fetched = await this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
-    const masks = first ? planNotices(this.#plan) : NO_NOTICES;
-    return { ...fetched, notices: this.#run.audible([...masks, ...fetched.notices]) };
+    const isFirst = this.#background === null;
+    if (this.#background !== null) this.#run.rights.requireSame(this.#background.rights);
+    this.#background ??= this.#start();
+    const { rows: queue, answer, stop } = this.#background;
+    const result = await this.#run.cancellableBy(stop, () =>
+      this.#writePortion(queue, answer, maxRows, rows),
+    );
+    const firstNotices = isFirst ? planNotices(this.#plan) : NO_NOTICES;
+    return { ...result, notices: this.#run.visibleNotices([...firstNotices, ...result.notices]) };
   }
 
   close(): void {
-    if (this.#paced === null) return;
-    this.#paced.rows.discard();
-    this.#paced.stop.abort();
+    if (this.#background === null) return;
+    this.#background.rows.discard();
+    this.#background.stop.abort();
   }
 
-  async #portion(
+  async #writePortion(
     queue: BufferedRows,
     answer: Promise<QueryAnswer | null>,
     maxRows: number,
@@ -176,15 +178,15 @@ export class DataPortal implements Portal {
   ): Promise<FetchResult & { readonly notices: readonly WireNotice[] }> {
     let count = 0;
     for (;;) {
-      const taken = await queue.take(maxRows === 0 ? 0 : maxRows - count);
-      await writeRows(taken.rows, rows, (bytes) => queue.delivered(bytes));
-      count += taken.rows.length;
+      const batch = await queue.take(maxRows === 0 ? 0 : maxRows - count);
+      await writeRows(batch.rows, rows, (bytes) => queue.releaseSent(bytes));
+      count += batch.rows.length;
       // Like Postgres, do not check whether these were the last rows; otherwise the result would depend on timing.
       if (maxRows > 0 && count === maxRows)
         return { suspended: true, tag: `SELECT ${count}`, notices: NO_NOTICES };
-      if (!taken.more) {
-        const whole = await answer;
-        const notices = whole === null ? NO_NOTICES : endNotices(whole);
+      if (!batch.hasMore) {
+        const completed = await answer;
+        const notices = completed === null ? NO_NOTICES : endNotices(completed);
         return { suspended: false, tag: `SELECT ${count}`, notices };
       }
     }
@@ -192,13 +194,13 @@ export class DataPortal implements Portal {
 
   /** Starts the query, which runs until it ends or `close` aborts it. */
   #start(): BackgroundQuery {
-    const rights = this.#run.rights.now;
+    const rights = this.#run.rights.current;
     const rows = new BufferedRows(this.#mayPause, this.#run.memory());
     const stop = new AbortController();
     const answer = this.#answer(rows, stop.signal).then(
-      (whole) => {
+      (completed) => {
         rows.end(null);
-        return whole;
+        return completed;
       },
       (cause: unknown) => {
         rows.end({ cause }); // thrown by the fetch that reaches the end of the rows
@@ -211,7 +213,7 @@ export class DataPortal implements Portal {
   #answer(sink: RowSink, signal: AbortSignal, copies = 0): Promise<QueryAnswer> {
     const { parameterFormats, parameters, resultFormats } = this.#bind;
     const values = parameters.map((bytes, i) => ({ format: parameterFormats[i] ?? (0 as const), bytes }));
-    return this.#run.ask({
+    return this.#run.query({
       parameters: values,
       resultFormats,
       maxRows: 0,
@@ -219,7 +221,7 @@ export class DataPortal implements Portal {
       // An incomplete answer is an error: clients ignore notices, and the protocol has no other way to report it.
       whole: true,
       sink: (plan: GovernedPlan) => {
-        requireSame(this.#described, plan);
+        requireSame(this.#describedPlan, plan);
         this.#plan = plan;
         return sink;
       },
@@ -232,8 +234,8 @@ export class DataPortal implements Portal {
  * Refuses a run whose columns differ from those described: a reload between Parse and Execute may change the columns
  * of `*`.
  */
-function requireSame(described: GovernedPlan, plan: GovernedPlan): void {
-  if (plan === described || shapeOf(plan) === shapeOf(described)) return;
+function requireSame(describedPlan: GovernedPlan, plan: GovernedPlan): void {
+  if (plan === describedPlan || shapeOf(plan) === shapeOf(describedPlan)) return;
   throw queryError('planChanged', {});
 }
 
@@ -254,14 +256,15 @@ const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
 /** Returns the notices about a plan, such as its masked columns. They are sent at the end of the first fetch. */
 export function planNotices(plan: GovernedPlan): readonly WireNotice[] {
   const { maskedColumns, partialColumns } = plan;
-  const others = noticesOf(plan);
-  if (maskedColumns.length === 0 && partialColumns.length === 0 && others.length === 0) return NO_NOTICES;
+  const otherNotices = noticesOf(plan);
+  if (maskedColumns.length === 0 && partialColumns.length === 0 && otherNotices.length === 0)
+    return NO_NOTICES;
   return [
     ...(maskedColumns.length === 0 ? [] : [`masked for you: ${maskedColumns.join(', ')}`]),
     ...(partialColumns.length === 0
       ? []
       : [`${partialColumns.join(', ')}: computed over values of which some are masked for you`]),
-    ...others,
+    ...otherNotices,
   ].map(notice);
 }
 
@@ -290,7 +293,7 @@ function columnOf({ name, type, form }: GovernedPlan['outputs'][number]): Column
   };
 }
 
-const RANKS: Readonly<Record<WireNotice['severity'], number>> = {
+const SEVERITY_RANKS: Readonly<Record<WireNotice['severity'], number>> = {
   DEBUG: MESSAGE_LEVELS.indexOf('debug1'),
   LOG: MESSAGE_LEVELS.indexOf('log'),
   NOTICE: MESSAGE_LEVELS.indexOf('notice'),
@@ -299,8 +302,11 @@ const RANKS: Readonly<Record<WireNotice['severity'], number>> = {
 };
 
 /** Filters `notices` by the session's `client_min_messages` setting. */
-export function audible(settings: SessionSettings, notices: readonly WireNotice[]): readonly WireNotice[] {
+export function visibleNotices(
+  settings: SessionSettings,
+  notices: readonly WireNotice[],
+): readonly WireNotice[] {
   if (notices.length === 0) return notices;
-  const least = MESSAGE_LEVELS.indexOf(settings.show('client_min_messages').value);
-  return notices.filter((n) => RANKS[n.severity] >= least);
+  const minRank = MESSAGE_LEVELS.indexOf(settings.show('client_min_messages').value);
+  return notices.filter((n) => SEVERITY_RANKS[n.severity] >= minRank);
 }

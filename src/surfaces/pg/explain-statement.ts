@@ -25,19 +25,19 @@ export async function explainStatement(
   const format = planFormat(node);
   const { service, caller, records, state, running } = session;
   const body: QuestionBody = { kind: 'wire', text: question };
-  const first: DataQuestion = { ...caller.newCall(), body, parameterOids };
-  const prepared = await records.translate(first.requestId, question, () => prepare(service, first));
-  const unrun = records.hold(first, () => prepared.record());
+  const firstCall: DataQuestion = { ...caller.newCall(), body, parameterOids };
+  const prepared = await records.translate(firstCall.requestId, question, () => prepare(service, firstCall));
+  const pendingRecord = records.holdPrepared(firstCall, () => prepared.record());
   const explainLines = (): Promise<readonly string[]> => {
     state.block.requireUsable();
-    const call = records.pending.release(unrun) ? first : caller.newCall();
+    const call = records.pending.release(pendingRecord) ? firstCall : caller.newCall();
     const dataQuestion: DataQuestion = { ...call, body, parameterOids, prepared };
     return running.cancellable((signal) =>
       records.translate(call.requestId, question, async () => {
         const { plan } = await explainPlan(service, dataQuestion, null, signal);
         const { objects, grants } = plan;
-        const tellable = { plan: explain(plan), objects, grants };
-        return format === 'json' ? [planDocument(tellable)] : planLines(tellable);
+        const shownPlan = { plan: explain(plan), objects, grants };
+        return format === 'json' ? [planDocument(shownPlan)] : planLines(shownPlan);
       }),
     );
   };
@@ -68,10 +68,10 @@ type ExplainOption = NonNullable<ExplainNode['options']>[number];
 
 type PlanFormat = 'text' | 'json';
 
-const ON: ReadonlySet<string> = new Set(['', 'true', 'on', '1']);
-const OFF: ReadonlySet<string> = new Set(['false', 'off', '0']);
+const TRUE_VALUES: ReadonlySet<string> = new Set(['', 'true', 'on', '1']);
+const FALSE_VALUES: ReadonlySet<string> = new Set(['false', 'off', '0']);
 /** Options for measurements or estimates, which a governed plan does not have; accepted but ignored. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+const IGNORED_OPTIONS: ReadonlySet<string> = new Set([
   'verbose',
   'costs',
   'settings',
@@ -90,15 +90,15 @@ function planFormat({ options = [] }: ExplainNode): PlanFormat {
     if (!('DefElem' in option)) continue;
     const name = option.DefElem.defname ?? '';
     const value = optionText(option);
-    if (name === 'format') format = formatNamed(value);
-    else if (name === 'analyze' || WITHOUT_EFFECT.has(name)) requireBoolean(name, value);
+    if (name === 'format') format = parseFormat(value);
+    else if (name === 'analyze' || IGNORED_OPTIONS.has(name)) requireBoolean(name, value);
     else throw error('42601', `unrecognized EXPLAIN option "${name}"`);
-    if (name === 'analyze' && !OFF.has(value)) throw noAnalyze();
+    if (name === 'analyze' && !FALSE_VALUES.has(value)) throw noAnalyze();
   }
   return format;
 }
 
-function formatNamed(value: string): PlanFormat {
+function parseFormat(value: string): PlanFormat {
   if (value === 'text' || value === 'json') return value;
   if (value === 'xml' || value === 'yaml')
     throw error('0A000', `EXPLAIN in the format ${value} is not supported`, { hint: 'use text or json' });
@@ -106,7 +106,8 @@ function formatNamed(value: string): PlanFormat {
 }
 
 function requireBoolean(name: string, value: string): void {
-  if (!ON.has(value) && !OFF.has(value)) throw error('42601', `${name} requires a Boolean value`);
+  if (!TRUE_VALUES.has(value) && !FALSE_VALUES.has(value))
+    throw error('42601', `${name} requires a Boolean value`);
 }
 
 function noAnalyze(): Error {
@@ -141,42 +142,42 @@ function planLines({ plan, objects, grants }: ShownPlan): readonly string[] {
 
 /** Builds the document for `FORMAT JSON`, with the members that plan viewers read: `Plan`, `Node Type`, `Plans`. */
 function planDocument({ plan, objects, grants }: ShownPlan): string {
-  return JSON.stringify([{ Plan: nodeOf(plan), Objects: objects, Grants: grants }], null, 2);
+  return JSON.stringify([{ Plan: planNode(plan), Objects: objects, Grants: grants }], null, 2);
 }
 
 function stepLines({ step, detail, inputs }: PlanExplanation, depth: number): readonly string[] {
   const { object, ...others } = detail;
-  const facts = Object.entries(others).filter(([, value]) => hasContent(value));
-  const lists = facts.filter(([, value]) => Array.isArray(value));
-  const marks = facts.filter(([, value]) => !Array.isArray(value));
+  const details = Object.entries(others).filter(([, value]) => hasContent(value));
+  const lists = details.filter(([, value]) => Array.isArray(value));
+  const scalars = details.filter(([, value]) => !Array.isArray(value));
   const indent = depth === 0 ? '' : `${'      '.repeat(depth - 1)}  ->  `;
-  const below = '      '.repeat(depth);
-  const on = object === undefined ? '' : ` on ${String(object)}`;
-  const flags = marks.length === 0 ? '' : `  (${marks.map(markText).join(', ')})`;
+  const childIndent = '      '.repeat(depth);
+  const relation = object === undefined ? '' : ` on ${String(object)}`;
+  const flags = scalars.length === 0 ? '' : `  (${scalars.map(scalarText).join(', ')})`;
   return [
-    `${indent}${capital(step)}${on}${flags}`,
-    ...lists.map(([name, value]) => `${below}  ${title(name)}: ${listText(value)}`),
+    `${indent}${capitalize(step)}${relation}${flags}`,
+    ...lists.map(([name, value]) => `${childIndent}  ${title(name)}: ${listText(value)}`),
     ...inputs.flatMap((input) => stepLines(input, depth + 1)),
   ];
 }
 
-function nodeOf({ step, detail, inputs }: PlanExplanation): Readonly<Record<string, unknown>> {
+function planNode({ step, detail, inputs }: PlanExplanation): Readonly<Record<string, unknown>> {
   const { object, ...others } = detail;
-  const facts = Object.entries(others).map(([name, value]) => [title(name), value]);
+  const details = Object.entries(others).map(([name, value]) => [title(name), value]);
   return {
-    'Node Type': capital(step),
+    'Node Type': capitalize(step),
     ...(object === undefined ? {} : { 'Relation Name': object }),
-    ...Object.fromEntries(facts),
-    ...(inputs.length === 0 ? {} : { Plans: inputs.map(nodeOf) }),
+    ...Object.fromEntries(details),
+    ...(inputs.length === 0 ? {} : { Plans: inputs.map(planNode) }),
   };
 }
 
 function hasContent(value: unknown): boolean {
-  const empty = Array.isArray(value) ? value.length === 0 : value === 0 || value === 'none';
-  return value !== null && value !== false && !empty;
+  const isEmpty = Array.isArray(value) ? value.length === 0 : value === 0 || value === 'none';
+  return value !== null && value !== false && !isEmpty;
 }
 
-function markText([name, value]: readonly [string, unknown]): string {
+function scalarText([name, value]: readonly [string, unknown]): string {
   const words = name.replaceAll('_', ' ');
   return value === true ? words : `${words}: ${typeof value === 'object' ? JSON.stringify(value) : value}`;
 }
@@ -190,14 +191,14 @@ function itemText(item: unknown): string {
   if (typeof item !== 'object' || item === null) return String(item);
   const { name, masked } = item as { readonly name?: unknown; readonly masked?: unknown };
   if (name === undefined) return JSON.stringify(item);
-  const how = masked === 'all' || masked === true ? 'masked' : `masked: ${String(masked)}`;
-  return hasContent(masked) && masked !== undefined ? `${String(name)} (${how})` : String(name);
+  const maskText = masked === 'all' || masked === true ? 'masked' : `masked: ${String(masked)}`;
+  return hasContent(masked) && masked !== undefined ? `${String(name)} (${maskText})` : String(name);
 }
 
-function capital(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function title(name: string): string {
-  return name.split('_').map(capital).join(' ');
+  return name.split('_').map(capitalize).join(' ');
 }

@@ -47,11 +47,11 @@ export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startu
   readonly maxSubjectSessions?: number;
   /** Maximum number of sessions per client IPv4 address or IPv6 /64 network. Default 5,000. */
   readonly maxAddressSessions?: number;
-  readonly admits?: () => boolean;
+  readonly acceptsSessions?: () => boolean;
   /** Counts open sessions to enforce the two limits above. Default: counts the sessions of this process only. */
   readonly sessions?: SessionCounts;
   /** Lists, cancels and ends the sessions of one caller. Default: sessions of this process only. */
-  readonly own?: OwnSessions;
+  readonly callerSessions?: OwnSessions;
 }
 
 const MAX_SUBJECT_SESSIONS = 1_000;
@@ -67,10 +67,15 @@ export function createPgFrontend(service: SubscriptionParts, options: PgOptions 
     catalogs = null,
     maxSubjectSessions = MAX_SUBJECT_SESSIONS,
     maxAddressSessions = MAX_ADDRESS_SESSIONS,
-    ...others
+    ...remaining
   } = options;
   const caps = { subject: maxSubjectSessions, address: maxAddressSessions };
-  const { sessions = new LocalSessionCounts(caps), own: all, admits = () => true, ...wire } = others;
+  const {
+    sessions = new LocalSessionCounts(caps),
+    callerSessions: ownSessions,
+    acceptsSessions = () => true,
+    ...wire
+  } = remaining;
   const register = new SessionRegister();
   const questions = new QuestionRouter(service);
   const server = createWireServer(
@@ -82,13 +87,18 @@ export function createPgFrontend(service: SubscriptionParts, options: PgOptions 
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
         }),
     },
-    handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, questions),
+    handlerOf(
+      service,
+      catalogs,
+      { sessions, register, callerSessions: ownSessions ?? register, acceptsSessions },
+      questions,
+    ),
   );
   // Ends revoked sessions immediately rather than at their next message.
-  const unfollow = service.revoked.follow(() => register.endInvalid());
+  const unsubscribe = service.revoked.follow(() => register.endInvalid());
   return {
     listen: (port, host) => server.listen(port, host),
-    stop: (deadlineMs) => server.stop(deadlineMs).finally(unfollow),
+    stop: (deadlineMs) => server.stop(deadlineMs).finally(unsubscribe),
     secure: (tls) => server.secure(tls),
     cancel: (processId, key) => server.cancel(processId, key),
     register,
@@ -104,18 +114,18 @@ export function createPgFrontend(service: SubscriptionParts, options: PgOptions 
 interface SessionAccess {
   readonly sessions: SessionCounts;
   readonly register: SessionRegister;
-  readonly own: OwnSessions;
-  admits(): boolean;
+  readonly callerSessions: OwnSessions;
+  acceptsSessions(): boolean;
 }
 
 function handlerOf(
   service: SubscriptionParts,
   catalogs: CatalogProvider | null,
-  { sessions, register, own, admits }: SessionAccess,
+  { sessions, register, callerSessions, acceptsSessions }: SessionAccess,
   questions: QuestionRouter,
 ): Handler {
   return {
-    scram: (user) => {
+    scramVerifier: (user) => {
       const { snapshot } = service.model();
       // The policy determines how users log in. Without a policy, refuse before asking for a password.
       if (snapshot === null) throw withoutPolicy();
@@ -123,7 +133,7 @@ function handlerOf(
       return account === undefined ? null : readScramVerifier(account.scram);
     },
     noteWrongPassword: (user, remoteAddress) => countWrongPassword(service, user, remoteAddress),
-    certified: (user, certificate) => subjectOf(service, certificate) === user,
+    authenticateByCertificate: (user, certificate) => subjectOf(service, certificate) === user,
     async authenticate({ user, database, password, certificate, parameters, remoteAddress }, control) {
       const call = bearerCall(remoteAddress, password);
       try {
@@ -131,13 +141,13 @@ function handlerOf(
         const identity = tokenless?.identity ?? (await login(service, call, user));
         const refuse = (reason: WireError) => refusedLogin(service, call, identity, reason);
         if (database !== DATABASE) throw await refuse(noDatabase(database, DATABASE));
-        if (!admits()) throw await refuse(draining());
+        if (!acceptsSessions()) throw await refuse(draining());
         const settings = new SessionSettings(user, await withResolvedZone(service, parameters));
-        const ended = await sessions.open(identity.subject, remoteAddress);
-        if (ended === null) throw await refuse(tooMany(identity));
-        const owner = { identity, tokenless, address: remoteAddress, sessions: own, ended };
+        const release = await sessions.open(identity.subject, remoteAddress);
+        if (release === null) throw await refuse(tooMany(identity));
+        const owner = { identity, tokenless, address: remoteAddress, sessions: callerSessions, release };
         const session = new PgSession(service, owner, settings, control, catalogs, questions);
-        session.enter(register, control);
+        session.register(register, control);
         return session;
       } catch (failure) {
         if (failure instanceof TooManyGuesses) throw wrongPassword(user);
@@ -184,8 +194,8 @@ export async function refusedLogin(
 }
 
 /** @param served name of the listener's only database */
-export function noDatabase(asked: string, served: string): WireError {
-  return fatal('3D000', `database "${asked}" does not exist`, { hint: `connect to database ${served}` });
+export function noDatabase(requested: string, served: string): WireError {
+  return fatal('3D000', `database "${requested}" does not exist`, { hint: `connect to database ${served}` });
 }
 
 function draining(): WireError {

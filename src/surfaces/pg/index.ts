@@ -9,5 +9,5 @@ export {
   recordRefusedConnection,
   refusedLogin,
 } from './frontend.js';
-export { countedBy, type OwnSessions, type SessionCaps, type SessionCounts } from './session-register.js';
+export { countKeys, type OwnSessions, type SessionCaps, type SessionCounts } from './session-register.js';
 export { loginError, SessionRecords, tokenExpired, tokenRevoked } from './session-requests.js';

@@ -12,7 +12,7 @@ import { isShort } from '../../ask/index.js';
 import type { StatementLane } from '../catalog/index.js';
 import { catalogStatement } from './catalog-statement.js';
 import { commandOf, UNLOCK_ALL } from './command.js';
-import { copyOptions, copyStatement, questionOf } from './copy.js';
+import { copyOptions, copyStatement, relationQuery } from './copy.js';
 import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
 import { dataStatement } from './data-statement.js';
 import { explainStatement } from './explain-statement.js';
@@ -77,7 +77,7 @@ async function prepareNode(
     return explainStatement(session, node.ExplainStmt, innerQuery(text) ?? text, parameterTypes);
   if (!('CopyStmt' in node)) return questionStatement(session, text, parameterTypes);
   const options = copyOptions(node.CopyStmt);
-  const question = questionOf(node.CopyStmt) ?? innerQuery(text) ?? text;
+  const question = relationQuery(node.CopyStmt) ?? innerQuery(text) ?? text;
   return copyStatement(await questionStatement(session, question, []), options);
 }
 
@@ -89,24 +89,24 @@ function questionStatement(
   const { catalogs } = session;
   if (catalogs === null) return dataStatement(session, text, parameterTypes);
   const lane = laneOf(session, text);
-  const inLane = (judged: StatementLane): Promise<WireStatement> =>
-    judged.kind === 'data'
+  const prepareInLane = (statementLane: StatementLane): Promise<WireStatement> =>
+    statementLane.kind === 'data'
       ? dataStatement(session, text, parameterTypes)
-      : catalogStatement(session, catalogs, judged, text, parameterTypes);
-  return lane instanceof Promise ? lane.then(inLane) : inLane(lane);
+      : catalogStatement(session, catalogs, statementLane, text, parameterTypes);
+  return lane instanceof Promise ? lane.then(prepareInLane) : prepareInLane(lane);
 }
 
 function laneOf(session: SessionParts, text: string): Awaitable<StatementLane> {
-  return session.catalogs?.laneOf(text, (long) => parseElsewhere(session, long)) ?? { kind: 'data' };
+  return session.catalogs?.laneOf(text, (longText) => parseInWorker(session, longText)) ?? { kind: 'data' };
 }
 
 /** Splits a Query message into its statements. A single statement, with or without a semicolon, is not parsed. */
 export function splitQuery(session: SessionParts, text: string): Awaitable<readonly SimpleStatement[]> {
-  const last = text.trimEnd();
-  const only = text.indexOf(';');
-  if (only < 0 || only === last.length - 1) {
-    const start = only < 0 ? last : last.slice(0, -1);
-    return start.trim() === '' ? [] : [{ text: start, start: 0 }];
+  const trimmed = text.trimEnd();
+  const semicolon = text.indexOf(';');
+  if (semicolon < 0 || semicolon === trimmed.length - 1) {
+    const statement = semicolon < 0 ? trimmed : trimmed.slice(0, -1);
+    return statement.trim() === '' ? [] : [{ text: statement, start: 0 }];
   }
   try {
     const parsed = parseOf(session, text);
@@ -128,10 +128,10 @@ function asOneQuestion(text: string, failure: unknown): readonly SimpleStatement
 }
 
 function parseOf(session: SessionParts, text: string): ParsedText | Promise<ParsedText> {
-  return isShort(text) ? parseText(text) : parseElsewhere(session, text);
+  return isShort(text) ? parseText(text) : parseInWorker(session, text);
 }
 
-function parseElsewhere({ service, caller }: SessionParts, text: string): Promise<ParsedText> {
+function parseInWorker({ service, caller }: SessionParts, text: string): Promise<ParsedText> {
   return service.parsing.parse(text, caller.identity.subject);
 }
 

@@ -2,14 +2,14 @@ import { QueryError } from 'osl-compiler';
 import { type ColumnDescription, error, type WireStatement } from '../../../wire/index.js';
 import type { SettingChange } from '../catalog/index.js';
 import { type Command, type CommandResult, commandStatement, textColumn } from './command.js';
-import { audible } from './data-statement.js';
+import { visibleNotices } from './data-statement.js';
 import type { SessionParts, SessionState } from './session-state.js';
 import { RECEIPT } from './setting-list.js';
 import { withResolvedZones } from './settings.js';
 
 const TOKEN = 'osl.token';
-const GLASS = 'osl.break_glass';
-const ONLY_BY_SET: ReadonlySet<string> = new Set([TOKEN, GLASS]);
+const BREAK_GLASS = 'osl.break_glass';
+const ONLY_BY_SET: ReadonlySet<string> = new Set([TOKEN, BREAK_GLASS]);
 const ALLOWED_IN_FAILED_BLOCK: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 
 /** Prepares SET, SHOW, BEGIN and other commands that change the session without touching data. @throws WireError */
@@ -17,9 +17,9 @@ export function sessionCommandStatement(session: SessionParts, command: Command)
   const { records, state } = session;
   if (!ALLOWED_IN_FAILED_BLOCK.has(command.kind)) state.block.requireUsable();
   const columns = columnsOf(command, state);
-  const begin = records.holdCommand();
+  const markRun = records.holdCommand();
   return commandStatement(columns, () => {
-    begin();
+    markRun();
     return runCommand(session, command);
   });
 }
@@ -35,40 +35,40 @@ const VOID = 2278;
 async function runCommand(session: SessionParts, command: Command): Promise<CommandResult> {
   const { records, settings, state, channels, cursors } = session;
   if (!ALLOWED_IN_FAILED_BLOCK.has(command.kind)) state.block.requireUsable();
-  const token = tokenIn(command);
+  const token = newTokenOf(command);
   if (token !== null) return renewToken(session, token);
-  const glass = namedIn(command, GLASS);
-  if (glass !== null) {
+  const assignment = assignmentOf(command, BREAK_GLASS);
+  if (assignment !== null) {
     if (command.kind === 'set' && command.local !== null)
-      throw error('22023', `parameter "${GLASS}" is for the session, not for a transaction`);
-    return breakGlass(session, glass.value);
+      throw error('22023', `parameter "${BREAK_GLASS}" is for the session, not for a transaction`);
+    return breakGlass(session, assignment.value);
   }
   if (command.kind === 'listen') return listen(session, command.channel);
   if (command.kind === 'show') await awaitReceipt(session, command.name);
   const opensBlock = command.kind === 'begin' && !state.inBlock;
-  const result = state.run(await zonesOf(session, command), state.several);
+  const result = state.run(await resolveZones(session, command), state.inMultiStatement);
   if (endsBreakGlass(command)) session.caller.endBreakGlass();
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
   if (command.kind === 'release' || command.kind === 'rollback to')
     await cursors.endSavepoints(command.kind, state.block.depth);
-  if (command.kind === 'discard' && command.what === 'ALL') {
+  if (command.kind === 'discard' && command.target === 'ALL') {
     channels.end(null);
     await cursors.closeAll();
   }
   if (command.kind === 'unlisten') channels.end(command.channel);
   try {
-    await records.admit();
-  } catch (refused) {
+    await records.recordCommand();
+  } catch (refusal) {
     // As in Postgres, a BEGIN that fails opens no block, not even a failed one.
     if (opensBlock) state.abandonBlock();
-    throw refused;
+    throw refusal;
   }
-  return { ...result, notices: audible(settings, result.notices ?? []) };
+  return { ...result, notices: visibleNotices(settings, result.notices ?? []) };
 }
 
 /** Resolves the time zones in a command by asking the database, which may be unavailable. @throws WireError */
-async function zonesOf({ service, records }: SessionParts, command: Command): Promise<Command> {
+async function resolveZones({ service, records }: SessionParts, command: Command): Promise<Command> {
   try {
     return await withResolvedZones(service, command);
   } catch (reason) {
@@ -92,7 +92,7 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
  */
 async function listen(session: SessionParts, channel: string): Promise<CommandResult> {
   const { caller, records, state, channels, running } = session;
-  if (state.inBlock || state.several)
+  if (state.inBlock || state.inMultiStatement)
     throw error('25001', 'LISTEN cannot run inside a transaction block or with other statements');
   const call = caller.newCall();
   await records.translate(call.requestId, '', () => channels.listen(call, channel, running));
@@ -106,7 +106,7 @@ async function listen(session: SessionParts, channel: string): Promise<CommandRe
 async function breakGlass({ caller, records }: SessionParts, reason: string | null): Promise<CommandResult> {
   if (reason === null) {
     caller.endBreakGlass();
-    await records.admit();
+    await records.recordCommand();
     return { tag: 'RESET' };
   }
   const call = caller.newCall();
@@ -115,11 +115,8 @@ async function breakGlass({ caller, records }: SessionParts, reason: string | nu
 }
 
 /** Before SHOW of the receipt or SHOW ALL, waits until the audit record that the last receipt proves is on disk. */
-async function awaitReceipt(
-  { settings, records, caller }: SessionParts,
-  shown: string | null,
-): Promise<void> {
-  if (shown !== null && shown.toLowerCase() !== RECEIPT) return;
+async function awaitReceipt({ settings, records, caller }: SessionParts, name: string | null): Promise<void> {
+  if (name !== null && name.toLowerCase() !== RECEIPT) return;
   await records.translate(caller.newCall().requestId, '', () => settings.awaitReceipt());
 }
 
@@ -127,11 +124,11 @@ async function awaitReceipt(
 function endsBreakGlass(command: Command): boolean {
   return (
     (command.kind === 'reset' && command.name === null) ||
-    (command.kind === 'discard' && command.what === 'ALL')
+    (command.kind === 'discard' && command.target === 'ALL')
   );
 }
 
-function namedIn(command: Command, name: string): { readonly value: string | null } | null {
+function assignmentOf(command: Command, name: string): { readonly value: string | null } | null {
   if (command.kind === 'reset') return command.name === name ? { value: null } : null;
   return command.kind === 'set' ? (command.assignments.find((a) => a.name === name) ?? null) : null;
 }
@@ -146,14 +143,14 @@ export async function changeSettings(
   for (const { name, value, local } of changes) {
     if (ONLY_BY_SET.has(name.toLowerCase())) throw error('42501', `parameter "${name}" is for SET only`);
     const assignments = [{ name, value }];
-    const set: Command = { kind: 'set', assignments, local: local ? 'SET LOCAL' : null };
-    session.state.run(await zonesOf(session, set), true);
+    const setCommand: Command = { kind: 'set', assignments, local: local ? 'SET LOCAL' : null };
+    session.state.run(await resolveZones(session, setCommand), true);
   }
 }
 
-function tokenIn(command: Command): string | null {
-  const named = command.kind === 'set' && command.assignments.find((a) => a.name === TOKEN);
-  if (!named) return null;
-  if (named.value === null) throw error('22023', `parameter "${TOKEN}" takes a token`);
-  return named.value;
+function newTokenOf(command: Command): string | null {
+  const assignment = command.kind === 'set' && command.assignments.find((a) => a.name === TOKEN);
+  if (!assignment) return null;
+  if (assignment.value === null) throw error('22023', `parameter "${TOKEN}" takes a token`);
+  return assignment.value;
 }

@@ -25,7 +25,7 @@ export interface MonitoredSession extends SessionActivity {
 }
 
 export interface OwnSessions {
-  of(owner: string): Awaitable<readonly SessionActivity[]>;
+  sessionsOf(owner: string): Awaitable<readonly SessionActivity[]>;
   /** Cancels or ends a session. Returns false if the owner has no session with this process id. */
   signal(owner: string, signal: SessionSignal): Awaitable<boolean>;
 }
@@ -46,11 +46,11 @@ export class SessionRegister implements OwnSessions {
     return () => void this.#open.delete(session);
   }
 
-  of(owner: string): readonly SessionActivity[] {
+  sessionsOf(owner: string): readonly SessionActivity[] {
     return [...this.#open]
       .filter((session) => session.owner() === owner)
       .map((session) => session.ownerView())
-      .filter((seen) => seen !== null);
+      .filter((view) => view !== null);
   }
 
   get operatorViews(): readonly MonitoredSession[] {
@@ -59,7 +59,7 @@ export class SessionRegister implements OwnSessions {
 
   /** Signals any session, on behalf of an operator. Returns false if no session has this process id. */
   signalAny({ pid, what }: SessionSignal): boolean {
-    const [session] = this.#numbered(pid);
+    const [session] = this.#byPid(pid);
     if (what === 'cancel') session?.cancel();
     else session?.terminate();
     return session !== undefined;
@@ -70,7 +70,7 @@ export class SessionRegister implements OwnSessions {
   }
 
   signal(owner: string, { pid, what }: SessionSignal): boolean {
-    const session = this.#numbered(pid).find((open) => open.owner() === owner);
+    const session = this.#byPid(pid).find((open) => open.owner() === owner);
     if (what === 'cancel') session?.cancel();
     else session?.terminate();
     return session !== undefined;
@@ -79,7 +79,7 @@ export class SessionRegister implements OwnSessions {
   /**
    * Returns the sessions with this process id. Ids are compared first, since that is cheaper than building owner keys.
    */
-  #numbered(pid: number): readonly OpenSession[] {
+  #byPid(pid: number): readonly OpenSession[] {
     return [...this.#open].filter((session) => session.pid() === pid);
   }
 }
@@ -104,8 +104,8 @@ export function openSession(
     cancel: () => control.cancel(),
     terminate: () => end(fatal('57P01', 'terminating connection due to administrator command')),
     endIfInvalid: () => {
-      const over = session.expiry();
-      if (over !== null) end(over);
+      const reason = session.expiry();
+      if (reason !== null) end(reason);
     },
   };
 }
@@ -134,31 +134,31 @@ export class LocalSessionCounts implements SessionCounts {
   }
 
   open(subject: string, address: string): (() => void) | null {
-    const counted = countedBy(subject, address, this.#caps);
-    if (counted.some(({ key, most }) => (this.#open.get(key) ?? 0) >= most)) return null;
-    for (const { key } of counted) this.#open.set(key, (this.#open.get(key) ?? 0) + 1);
-    let ended = false;
+    const keys = countKeys(subject, address, this.#caps);
+    if (keys.some(({ key, limit }) => (this.#open.get(key) ?? 0) >= limit)) return null;
+    for (const { key } of keys) this.#open.set(key, (this.#open.get(key) ?? 0) + 1);
+    let isClosed = false;
     return () => {
-      if (ended) return;
-      ended = true;
-      for (const { key } of counted) this.#end(key);
+      if (isClosed) return;
+      isClosed = true;
+      for (const { key } of keys) this.#decrement(key);
     };
   }
 
-  #end(key: string): void {
-    const left = (this.#open.get(key) ?? 0) - 1;
-    if (left > 0) this.#open.set(key, left);
+  #decrement(key: string): void {
+    const remaining = (this.#open.get(key) ?? 0) - 1;
+    if (remaining > 0) this.#open.set(key, remaining);
     else this.#open.delete(key);
   }
 }
 
-export function countedBy(
+export function countKeys(
   subject: string,
   address: string,
   caps: SessionCaps,
-): readonly { readonly key: string; readonly most: number }[] {
+): readonly { readonly key: string; readonly limit: number }[] {
   return [
-    { key: `subject ${subject}`, most: caps.subject },
-    { key: `address ${addressGroup(address)}`, most: caps.address },
+    { key: `subject ${subject}`, limit: caps.subject },
+    { key: `address ${addressGroup(address)}`, limit: caps.address },
   ];
 }

@@ -18,7 +18,7 @@ import {
 } from '../../ask/index.js';
 
 /** Purpose, task and reason for approval that the client has set with SET; null if not set. */
-type StatedByClient = Readonly<Record<'purpose' | 'task' | 'approvalReason', string | null>>;
+type ClientSettings = Readonly<Record<'purpose' | 'task' | 'approvalReason', string | null>>;
 
 /**
  * Identity of a session: from a token, which can be renewed, or from a service account or certificate, whose identity
@@ -28,24 +28,24 @@ export class SessionCaller {
   readonly #service: BreakGlassParts;
   #identity: Identity;
   #tokenless: TokenlessSession | null;
-  readonly #stated: () => StatedByClient;
+  readonly #clientSettings: () => ClientSettings;
   #origin: Origin;
 
   /**
    * @param tokenless service account or certificate holder; null if a token was sent
    * @param address address of the client
-   * @param stated returns the current values of the session's settings
+   * @param clientSettings returns the current values of the session's settings
    */
   constructor(
     service: BreakGlassParts,
     identity: Identity,
     tokenless: TokenlessSession | null,
     address: string,
-    stated: () => StatedByClient,
+    clientSettings: () => ClientSettings,
   ) {
     this.#service = service;
-    this.#stated = stated;
-    this.#origin = Object.freeze({ address, ...stated(), emergency: null });
+    this.#clientSettings = clientSettings;
+    this.#origin = Object.freeze({ address, ...clientSettings(), emergency: null });
     this.#identity = identity;
     this.#tokenless = tokenless;
   }
@@ -76,10 +76,10 @@ export class SessionCaller {
    * of them changes.
    */
   get origin(): Origin {
-    const stated = this.#stated();
+    const current = this.#clientSettings();
     const { purpose, task, approvalReason } = this.#origin;
-    if (purpose !== stated.purpose || task !== stated.task || approvalReason !== stated.approvalReason)
-      this.#origin = Object.freeze({ ...this.#origin, ...stated });
+    if (purpose !== current.purpose || task !== current.task || approvalReason !== current.approvalReason)
+      this.#origin = Object.freeze({ ...this.#origin, ...current });
     return this.#origin;
   }
 
@@ -100,17 +100,17 @@ export class SessionCaller {
   /** Returns the error that ends the session if its identity has expired, been revoked or changed; otherwise null. */
   expiry(): WireError | null {
     if (this.#service.revoked.has(this.#identity)) return tokenRevoked();
-    const changed = this.#tokenless === null ? null : this.#lookUp(this.#tokenless);
-    if (changed !== null || !isExpired(this.#identity, Date.now())) return changed;
+    const changeError = this.#tokenless === null ? null : this.#refreshIdentity(this.#tokenless);
+    if (changeError !== null || !isExpired(this.#identity, Date.now())) return changeError;
     return tokenExpired();
   }
 
   /** Refreshes the identity from the current policy; returns an error if the policy no longer contains it. */
-  #lookUp(held: TokenlessSession): WireError | null {
-    const now = currentSession(this.#service, held);
-    if (now === null) return fatal('28000', IDENTITY_CHANGED[held.kind]);
-    if (now !== held) this.#identity = now.identity;
-    this.#tokenless = now;
+  #refreshIdentity(session: TokenlessSession): WireError | null {
+    const current = currentSession(this.#service, session);
+    if (current === null) return fatal('28000', IDENTITY_CHANGED[session.kind]);
+    if (current !== session) this.#identity = current.identity;
+    this.#tokenless = current;
     return null;
   }
 }
@@ -161,7 +161,7 @@ export class SessionRecords {
   toWireError(failure: unknown, requestId: string, text: string): unknown {
     const converted =
       failure instanceof UnencodableRow
-        ? failure.shown
+        ? failure.clientError
         : failure instanceof QueryError
           ? wireError(failure, requestId, text)
           : failure;
@@ -178,7 +178,7 @@ export class SessionRecords {
   }
 
   /** Registers a prepared statement; `record` is called if it never runs. */
-  hold({ requestId }: Pick<RequestCall, 'requestId'>, record: () => Promise<void>): PreparedRecord {
+  holdPrepared({ requestId }: Pick<RequestCall, 'requestId'>, record: () => Promise<void>): PreparedRecord {
     const prepared = { record: () => this.translate(requestId, '', record) };
     this.pending.hold(prepared);
     return prepared;
@@ -187,11 +187,11 @@ export class SessionRecords {
   /** Registers a command that was prepared. The returned function marks it as run. */
   holdCommand(): () => void {
     const call = this.#newCall();
-    const prepared = this.hold(call, () => sessionCommand(this.#service, call, 'prepare'));
+    const prepared = this.holdPrepared(call, () => sessionCommand(this.#service, call, 'prepare'));
     return () => void this.pending.release(prepared);
   }
 
-  async admit(): Promise<void> {
+  async recordCommand(): Promise<void> {
     const call = this.#newCall();
     await this.translate(call.requestId, '', () => sessionCommand(this.#service, call));
   }
@@ -222,7 +222,7 @@ export class SuspendedRowRights {
     this.#records = records;
   }
 
-  get now(): string {
+  get current(): string {
     return this.#caller.rights;
   }
 
@@ -231,8 +231,8 @@ export class SuspendedRowRights {
    *
    * @throws WireError 55000 if the rights have changed
    */
-  requireSame(begun: string): void {
-    if (begun !== this.now) throw this.#records.refusal(queryError('rightsChanged', {}));
+  requireSame(initialRights: string): void {
+    if (initialRights !== this.current) throw this.#records.refusal(queryError('rightsChanged', {}));
   }
 }
 
@@ -247,26 +247,26 @@ interface PreparedRecord {
  * the time the next one is prepared, gets a record of its preparation.
  */
 class PreparedRecordSlot {
-  #last: PreparedRecord | null = null;
+  #prepared: PreparedRecord | null = null;
 
   get isHeld(): boolean {
-    return this.#last !== null;
+    return this.#prepared !== null;
   }
 
   hold(prepared: PreparedRecord): void {
-    this.#last = prepared;
+    this.#prepared = prepared;
   }
 
   release(prepared: PreparedRecord): boolean {
-    if (this.#last !== prepared) return false;
-    this.#last = null;
+    if (this.#prepared !== prepared) return false;
+    this.#prepared = null;
     return true;
   }
 
   record(): Promise<void> | undefined {
-    const last = this.#last;
-    this.#last = null;
-    return last?.record();
+    const prepared = this.#prepared;
+    this.#prepared = null;
+    return prepared?.record();
   }
 }
 
@@ -274,19 +274,19 @@ class PreparedRecordSlot {
 const UNTRANSLATABLE = '22P05';
 
 /**
- * Thrown if a row cannot be encoded for the client. The client receives `shown`, and the query is recorded as failed.
+ * Thrown if a row cannot be encoded for the client. The client receives `clientError`, and the query is recorded as failed.
  */
 class UnencodableRow extends ForeignFault {
   override readonly name = 'UnencodableRow';
-  readonly shown: WireError;
+  readonly clientError: WireError;
 
-  constructor(shown: WireError) {
-    super(shown.message);
-    this.shown = shown;
+  constructor(clientError: WireError) {
+    super(clientError.message);
+    this.clientError = clientError;
   }
 
   get code(): string {
-    return this.shown.sqlstate;
+    return this.clientError.sqlstate;
   }
 }
 
@@ -301,8 +301,8 @@ export function rowSink(rows: RowWriter): { write(messages: Uint8Array): Awaitab
   return {
     write: (messages) => {
       try {
-        const written = rows.write(messages);
-        return written instanceof Promise ? written.catch(throwAsRequestError) : written;
+        const pending = rows.write(messages);
+        return pending instanceof Promise ? pending.catch(throwAsRequestError) : pending;
       } catch (cause) {
         return throwAsRequestError(cause);
       }
@@ -329,7 +329,7 @@ export function planChanged(): WireError {
 
 /** Converts a login failure to an error that ends the connection. */
 export function loginError(failure: unknown, requestId: string): unknown {
-  if (failure instanceof WireError) return failure.as('FATAL');
+  if (failure instanceof WireError) return failure.withSeverity('FATAL');
   return failure instanceof QueryError ? wireError(failure, requestId, '', 'FATAL') : failure;
 }
 
@@ -343,10 +343,10 @@ export function wireError(
   text: string,
   severity: 'ERROR' | 'FATAL' = 'ERROR',
 ): WireError {
-  const wait = error.retryAfterSeconds === null ? '' : `, try again in ${error.retryAfterSeconds} s`;
+  const retryText = error.retryAfterSeconds === null ? '' : `, try again in ${error.retryAfterSeconds} s`;
   const offset = error.position?.offset;
   return new WireError(severity, error.sqlstate, error.message, {
-    detail: `${error.code}, request ${requestId}${wait}`,
+    detail: `${error.code}, request ${requestId}${retryText}`,
     hint: hintOn('wire', error.hint) ?? undefined,
     routine: error.entry === 'planChanged' ? PLAN_CHANGED : undefined,
     position: offset === undefined ? undefined : charactersBefore(text, offset) + 1,

@@ -30,11 +30,11 @@ export interface SessionParts {
   readonly state: SessionState;
   readonly cursors: Cursors;
   /** Prepared statements by name. Parse and SQL's PREPARE share one namespace. */
-  readonly statements: Pick<SessionControl, 'statement' | 'statements' | 'keep'>;
+  readonly statements: Pick<SessionControl, 'statement' | 'statements' | 'storeStatement'>;
   readonly running: RunningStatement;
   readonly activity: ActivityRecorder;
   /** Open sessions of the same caller, including this one. */
-  readonly own: {
+  readonly sameCaller: {
     all(): Awaitable<readonly SessionActivity[]>;
     signal(signal: SessionSignal): Awaitable<boolean>;
   };
@@ -46,14 +46,14 @@ export interface SessionParts {
 }
 
 /** Postgres' default for `track_activity_query_size`. */
-const MOST_CHARACTERS = 1_024;
+const MAX_QUERY_LENGTH = 1_024;
 
 export class ActivityRecorder {
-  readonly #begunAt = Date.now();
+  readonly #startedAt = Date.now();
   #query: string | null = null;
   #queryAt: number | null = null;
   #transactionAt: number | null = null;
-  #changedAt = this.#begunAt;
+  #changedAt = this.#startedAt;
 
   beginStatement(text: string): void {
     this.#query = text;
@@ -67,16 +67,16 @@ export class ActivityRecorder {
     this.#transactionAt = inBlock ? (this.#transactionAt ?? this.#queryAt ?? this.#changedAt) : null;
   }
 
-  /** `fast`: true if a query is running in the session's fast lane, which does not call `beginStatement`. */
-  snapshot(block: 'I' | 'T' | 'E', fast: boolean): Omit<SessionActivity, 'pid' | 'application_name'> {
-    const active = this.#query !== null || fast;
+  /** `isInFastLane`: true if a query is running in the session's fast lane, which does not call `beginStatement`. */
+  snapshot(block: 'I' | 'T' | 'E', isInFastLane: boolean): Omit<SessionActivity, 'pid' | 'application_name'> {
+    const active = this.#query !== null || isInFastLane;
     return {
-      backend_start: this.#begunAt,
+      backend_start: this.#startedAt,
       xact_start: active ? (this.#transactionAt ?? this.#queryAt) : this.#transactionAt,
       query_start: this.#queryAt,
       state_change: this.#changedAt,
       state: active ? 'active' : IDLE_STATES[block],
-      query: (this.#query ?? '').slice(0, MOST_CHARACTERS),
+      query: (this.#query ?? '').slice(0, MAX_QUERY_LENGTH),
     };
   }
 }
@@ -92,7 +92,7 @@ export class RunningStatement {
   readonly #timeoutMs: () => number;
   #current: AbortController | null = null;
   /** Controller kept for the next statement unless it was aborted, to save an allocation per statement. */
-  #spare: AbortController | null = null;
+  #spareController: AbortController | null = null;
 
   /** `timeoutMs` is called at the start of each statement; 0 means no limit other than the server's. */
   constructor(timeoutMs: () => number) {
@@ -104,27 +104,27 @@ export class RunningStatement {
   }
 
   async cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = this.#spare ?? new AbortController();
-    this.#spare = null;
+    const controller = this.#spareController ?? new AbortController();
+    this.#spareController = null;
     try {
-      return await this.while(controller, () => work(controller.signal));
+      return await this.cancellableBy(controller, () => work(controller.signal));
     } finally {
-      if (!controller.signal.aborted) this.#spare = controller;
+      if (!controller.signal.aborted) this.#spareController = controller;
     }
   }
 
   /**
    * Like `cancellable`, but cancellation aborts `stop`, which the caller can continue to use after `work` has ended.
    */
-  async while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
+  async cancellableBy<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
     const ms = this.#timeoutMs();
-    const clock =
+    const timeout =
       ms === 0 ? null : setTimeout(() => stop.abort(queryError('timedOut', { seconds: null })), ms);
     this.#current = stop;
     try {
       return await work();
     } finally {
-      if (clock !== null) clearTimeout(clock);
+      if (timeout !== null) clearTimeout(timeout);
       this.#current = null;
     }
   }
@@ -135,7 +135,7 @@ export class SessionState {
   readonly block: TransactionBlock;
   readonly isolation: Isolation;
   /** True while running one of several statements of a simple query, which form an implicit transaction. */
-  several = false;
+  inMultiStatement = false;
   readonly #settings: SessionSettings;
   readonly #control: SessionControl;
 
@@ -154,17 +154,17 @@ export class SessionState {
     return name === null ? ['name', 'setting', 'description'] : [this.#settings.show(name).name];
   }
 
-  /** Runs a command; `several` is true if it is one of several statements of a simple query. @throws WireError */
-  run(command: Command, several: boolean): CommandResult {
+  /** Runs a command; `inMultiStatement` is true if it is one of several statements of a simple query. @throws WireError */
+  run(command: Command, inMultiStatement: boolean): CommandResult {
     switch (command.kind) {
       case 'set':
-        return this.#set(command, several);
+        return this.#set(command, inMultiStatement);
       case 'reset':
         if (command.name === null) this.#settings.resetAll();
         else this.#settings.reset(command.name);
         return { tag: 'RESET' };
       case 'show':
-        return { tag: 'SHOW', rows: this.#shown(command.name) };
+        return { tag: 'SHOW', rows: this.#showRows(command.name) };
       case 'begin':
         return this.#begin(command);
       case 'commit':
@@ -180,15 +180,18 @@ export class SessionState {
         this.block.rollbackTo(command.name);
         return { tag: 'ROLLBACK' };
       case 'discard':
-        return this.#discard(command.what, several);
+        return this.#discard(command.target, inMultiStatement);
       case 'deallocate':
         return this.#deallocate(command.name);
       case 'listen':
       case 'unlisten':
         return { tag: command.kind.toUpperCase() };
       case 'constraints': {
-        const outside = !several && !this.inBlock;
-        return { tag: CONSTRAINTS, ...(outside ? { notices: [outsideOf(CONSTRAINTS)] } : {}) };
+        const isOutsideBlock = !inMultiStatement && !this.inBlock;
+        return {
+          tag: CONSTRAINTS,
+          ...(isOutsideBlock ? { notices: [outsideBlockWarning(CONSTRAINTS)] } : {}),
+        };
       }
       case 'unlock':
         return { tag: 'SELECT 1', rows: [['']] };
@@ -199,13 +202,13 @@ export class SessionState {
     }
   }
 
-  #set({ assignments, local }: Extract<Command, { kind: 'set' }>, several: boolean): CommandResult {
+  #set({ assignments, local }: Extract<Command, { kind: 'set' }>, inMultiStatement: boolean): CommandResult {
     for (const { name, value } of assignments) {
       if (value === null) this.#settings.reset(name, local !== null);
       else this.#setValue(name, value, local !== null);
     }
-    const outside = local !== null && !several && !this.inBlock;
-    return { tag: 'SET', ...(outside ? { notices: [outsideOf(local)] } : {}) };
+    const isOutsideBlock = local !== null && !inMultiStatement && !this.inBlock;
+    return { tag: 'SET', ...(isOutsideBlock ? { notices: [outsideBlockWarning(local)] } : {}) };
   }
 
   #setValue(name: string, value: string, local: boolean): void {
@@ -241,24 +244,27 @@ export class SessionState {
     const notices = this.inBlock ? [] : [warning('25P01', 'there is no transaction in progress')];
     const { level } = this.isolation;
     this.#control.closePortals();
-    const committed = this.block.end(kind);
+    const isCommitted = this.block.end(kind);
     this.isolation.end();
     if (chain) {
       this.isolation.begin(null, level);
       this.block.begin();
     }
-    return { tag: committed ? 'COMMIT' : 'ROLLBACK', notices };
+    return { tag: isCommitted ? 'COMMIT' : 'ROLLBACK', notices };
   }
 
-  #shown(name: string | null): readonly (readonly string[])[] {
+  #showRows(name: string | null): readonly (readonly string[])[] {
     if (name === null) return this.#settings.all().map((s) => [s.name, s.value, s.description]);
     return [[this.#settings.show(name).value]];
   }
 
   /** Runs DISCARD. Sessions have no sequences, temporary tables or cached plans, so only ALL has an effect. */
-  #discard(what: Extract<Command, { kind: 'discard' }>['what'], several: boolean): CommandResult {
-    if (what !== 'ALL') return { tag: `DISCARD ${what}` };
-    if (several || this.block.status !== 'I')
+  #discard(
+    target: Extract<Command, { kind: 'discard' }>['target'],
+    inMultiStatement: boolean,
+  ): CommandResult {
+    if (target !== 'ALL') return { tag: `DISCARD ${target}` };
+    if (inMultiStatement || this.block.status !== 'I')
       throw error('25001', 'DISCARD ALL cannot run inside a transaction block');
     this.#control.deallocateAll();
     this.#settings.resetAll();
@@ -278,7 +284,7 @@ export class SessionState {
 const LEVEL = 'transaction_isolation';
 const CONSTRAINTS = 'SET CONSTRAINTS';
 
-function outsideOf(command: string): WireNotice {
+function outsideBlockWarning(command: string): WireNotice {
   return warning('25P01', `${command} can only be used in transaction blocks`);
 }
 
@@ -312,13 +318,13 @@ class TransactionBlock {
     if (this.#status === 'I') this.#status = 'T';
   }
 
-  end(how: 'commit' | 'rollback'): boolean {
-    const committed = how === 'commit' && this.#status !== 'E';
+  end(outcome: 'commit' | 'rollback'): boolean {
+    const isCommitted = outcome === 'commit' && this.#status !== 'E';
     this.#status = 'I';
     this.#savepoints = [];
-    if (committed) this.#settings.commit();
+    if (isCommitted) this.#settings.commit();
     else this.#settings.rollback();
-    return committed;
+    return isCommitted;
   }
 
   /** Marks the block as failed and restores the settings of the last savepoint, or of the transaction's start. */
@@ -364,8 +370,8 @@ class TransactionBlock {
   }
 }
 
-const DEFAULT = 'default_transaction_isolation';
-const KEPT = new Map([
+const DEFAULT_LEVEL = 'default_transaction_isolation';
+const SNAPSHOT_LEVELS = new Map([
   ['repeatable read', 'REPEATABLE READ'],
   ['serializable', 'SERIALIZABLE'],
 ] as const);
@@ -385,10 +391,10 @@ export class Isolation {
   }
 
   /** Starts a block at level `initial`, which BEGIN may replace by `level`. @throws WireError 0A000, 22023 */
-  begin(level: string | null, initial = this.#settings.show(DEFAULT).value): void {
-    const wanted = level ?? initial;
-    this.#requireKept(wanted);
-    this.#settings.set(LEVEL, wanted, true);
+  begin(level: string | null, initial = this.#settings.show(DEFAULT_LEVEL).value): void {
+    const effective = level ?? initial;
+    this.#requireSupported(effective);
+    this.#settings.set(LEVEL, effective, true);
     this.#initial = initial;
   }
 
@@ -400,9 +406,9 @@ export class Isolation {
   /** Checks an isolation level before it is set. @throws WireError 0A000, 25001 */
   check(name: string, value: string, inSavepoint: boolean): void {
     const key = name.toLowerCase();
-    if (key !== LEVEL && key !== DEFAULT) return;
-    this.#requireKept(value);
-    if (key === DEFAULT || value.toLowerCase() === this.#settings.show(LEVEL).value) return;
+    if (key !== LEVEL && key !== DEFAULT_LEVEL) return;
+    this.#requireSupported(value);
+    if (key === DEFAULT_LEVEL || value.toLowerCase() === this.#settings.show(LEVEL).value) return;
     if (this.#hasRead)
       throw error('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query');
     if (inSavepoint)
@@ -413,7 +419,7 @@ export class Isolation {
   snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
     this.#hasRead = true;
-    const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // undefined for levels without a snapshot
+    const level = SNAPSHOT_LEVELS.get(this.#settings.show(LEVEL).value as 'serializable'); // undefined for levels without a snapshot
     if (level === undefined) return null;
     this.#snapshots ??= new Snapshots(level, subject, this.#settings.standbyReads());
     return this.#snapshots;
@@ -429,8 +435,8 @@ export class Isolation {
    * Refuses levels that need a snapshot on the embedded engine: it has a single session, which no client may hold for
    * a whole transaction.
    */
-  #requireKept(level: string): void {
-    if (!KEPT.has(level.toLowerCase() as 'serializable')) return;
+  #requireSupported(level: string): void {
+    if (!SNAPSHOT_LEVELS.has(level.toLowerCase() as 'serializable')) return;
     if ([...this.#service.engines.values()].every((e) => e.kind === 'postgres')) return;
     throw error('0A000', `isolation level "${level.toLowerCase()}" is not supported on the embedded engine`, {
       hint: 'ask in READ COMMITTED, or use a native Postgres',

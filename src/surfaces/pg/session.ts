@@ -28,7 +28,7 @@ import { MemoryShare, type StandbyReads } from '../../engine/index.js';
 import type { CatalogProvider, SessionActivity } from '../catalog/index.js';
 import { Channels } from './channels.js';
 import { Cursors } from './cursor.js';
-import { audible, columnsOf, DataStatement, planNotices } from './data-statement.js';
+import { columnsOf, DataStatement, planNotices, visibleNotices } from './data-statement.js';
 import { prepareStatement, splitQuery } from './prepare-statement.js';
 import {
   type MonitoredSession,
@@ -56,34 +56,34 @@ export interface SessionOwner {
   readonly identity: Identity;
   readonly tokenless: TokenlessSession | null;
   readonly address: string;
-  readonly ended: () => void;
+  readonly release: () => void;
   /** Sessions of all callers, for listing and signalling the caller's own. */
   readonly sessions: OwnSessions;
 }
 
 export class PgSession implements SessionHandler {
   readonly #parts: SessionParts;
-  readonly #ended: () => void;
+  readonly #releaseCount: () => void;
   #fast: PgFastLane | null = null;
-  #leave = (): void => undefined;
+  #unregister = (): void => undefined;
 
   constructor(
     service: SubscriptionParts,
-    { identity, tokenless, address, ended, sessions }: SessionOwner,
+    { identity, tokenless, address, release, sessions }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
     catalogs: CatalogProvider | null,
     questions: QuestionRouter,
   ) {
-    const stated = () => ({
+    const clientSettings = () => ({
       purpose: settings.show(PURPOSE).value || null,
       task: settings.show(TASK).value || null,
       approvalReason: settings.show(APPROVAL_REASON).value || null,
     });
-    const caller = new SessionCaller(service, identity, tokenless, address, stated);
+    const caller = new SessionCaller(service, identity, tokenless, address, clientSettings);
     const records = new SessionRecords(service, () => caller.newCall());
     const rights = new SuspendedRowRights(caller, records);
-    this.#ended = ended;
+    this.#releaseCount = release;
     this.#parts = {
       service,
       caller,
@@ -95,8 +95,8 @@ export class PgSession implements SessionHandler {
       cursors: new Cursors(control, rights, records, () => new MemoryShare(service.memory, identity.subject)),
       statements: control,
       activity: new ActivityRecorder(),
-      own: {
-        all: () => sessions.of(this.owner()),
+      sameCaller: {
+        all: () => sessions.sessionsOf(this.owner()),
         signal: (signal) => sessions.signal(this.owner(), signal),
       },
       running: new RunningStatement(() => settings.milliseconds('statement_timeout')),
@@ -107,11 +107,11 @@ export class PgSession implements SessionHandler {
   }
 
   /** Registers the session, so that its caller can list, cancel and terminate it until it closes. */
-  enter(register: SessionRegister, control: Pick<SessionControl, 'cancel' | 'end'>): void {
-    const open = openSession(this, control);
-    this.#leave = register.add(open);
+  register(register: SessionRegister, control: Pick<SessionControl, 'cancel' | 'end'>): void {
+    const handle = openSession(this, control);
+    this.#unregister = register.add(handle);
     // The token may have been revoked since login.
-    open.endIfInvalid();
+    handle.endIfInvalid();
   }
 
   owner(): string {
@@ -132,11 +132,11 @@ export class PgSession implements SessionHandler {
   }
 
   operatorView(): MonitoredSession | null {
-    const seen = this.ownerView();
+    const view = this.ownerView();
     const { caller } = this.#parts;
-    if (seen === null) return null;
+    if (view === null) return null;
     const { chain, tokenId: token_id } = caller.identity;
-    return { ...seen, user: caller.user, chain, token_id, objects: this.#fast?.objectsRead ?? null };
+    return { ...view, user: caller.user, chain, token_id, objects: this.#fast?.objectsRead ?? null };
   }
 
   get parameters(): ReadonlyMap<string, string> {
@@ -145,26 +145,26 @@ export class PgSession implements SessionHandler {
 
   endSeries(): Awaitable<SeriesEnd> {
     const { records, settings, state, activity } = this.#parts;
-    state.several = false;
+    state.inMultiStatement = false;
     activity.finishSeries(state.inBlock);
     const recording = records.pending.record();
-    const end = (): SeriesEnd => ({
+    const seriesEnd = (): SeriesEnd => ({
       status: state.block.status,
       changes: settings.takeChanges(state.inBlock),
       idleLimit: idleLimit(this.#parts),
     });
-    return recording === undefined ? end() : recording.then(end);
+    return recording === undefined ? seriesEnd() : recording.then(seriesEnd);
   }
 
   split(text: string): Awaitable<readonly SimpleStatement[]> {
     const { state, activity } = this.#parts;
     activity.beginStatement(text);
-    const count = (statements: readonly SimpleStatement[]) => {
-      state.several = statements.length > 1;
+    const noteCount = (statements: readonly SimpleStatement[]) => {
+      state.inMultiStatement = statements.length > 1;
       return statements;
     };
     const statements = splitQuery(this.#parts, text);
-    return statements instanceof Promise ? statements.then(count) : count(statements);
+    return statements instanceof Promise ? statements.then(noteCount) : noteCount(statements);
   }
 
   prepare(text: string, parameterTypes: readonly number[]): Promise<WireStatement | null> {
@@ -197,8 +197,8 @@ export class PgSession implements SessionHandler {
   }
 
   close(): Promise<void> {
-    this.#leave();
-    this.#ended();
+    this.#unregister();
+    this.#releaseCount();
     return endSession(this.#parts);
   }
 }
@@ -230,7 +230,7 @@ async function endSession(parts: SessionParts): Promise<void> {
  * Minimum `statement_timeout` in ms for the fast lane: a shorter one needs a timer per query, which the fast lane does
  * not have.
  */
-const LEAST_TIMEOUT_MS = 1_000;
+const MIN_TIMEOUT_MS = 1_000;
 
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const SEMICOLON = 0x3b;
@@ -245,21 +245,23 @@ export class PgFastLane implements FastLane {
   constructor(session: SessionParts, answer: FastAnswer) {
     this.#session = session;
     this.#questions = session.questions.ofSession(session.caller, receiverOf(session, answer));
-    this.#settings = this.#settingsNow();
+    this.#settings = this.#readSettings();
   }
 
   query(bytes: Buffer, start: number, end: number): boolean {
     const timeout = this.#timeout();
     if (timeout === null) return false;
-    const last = statementEnd(bytes, start, end);
-    if (bytes[last - 1] === SEMICOLON) return false; // the parser handles several semicolons
-    return this.#begun(this.#questions.begin(bytes, start, last, NONE, noValues, timeout, this.#standby));
+    const textEnd = statementEnd(bytes, start, end);
+    if (bytes[textEnd - 1] === SEMICOLON) return false; // the parser handles several semicolons
+    return this.#noteBegin(
+      this.#questions.begin(bytes, start, textEnd, NO_ITEMS, noValues, timeout, this.#standby),
+    );
   }
 
   execute(statement: WireStatement, bind: Bind): boolean {
     const timeout = statement instanceof DataStatement ? this.#timeout() : null;
     if (timeout === null || !(statement instanceof DataStatement)) return false;
-    return this.#begun(
+    return this.#noteBegin(
       this.#questions.beginPrepared(statement.question, valuesIn(bind), timeout, this.#standby),
     );
   }
@@ -269,13 +271,13 @@ export class PgFastLane implements FastLane {
     start: number,
     end: number,
     parameterTypes: readonly number[],
-    bindTo: (described: Pick<WireStatement, 'parameterTypes' | 'columns'>) => Bind,
+    bindTo: (statement: Pick<WireStatement, 'parameterTypes' | 'columns'>) => Bind,
   ): boolean {
     const timeout = this.#timeout();
     if (timeout === null) return false;
     const valuesOf = ({ clientOids, outputs }: GovernedPlan): RunValues =>
       valuesIn(bindTo({ parameterTypes: clientOids, columns: columnsOf(outputs) }));
-    return this.#begun(
+    return this.#noteBegin(
       this.#questions.begin(bytes, start, end, parameterTypes, valuesOf, timeout, this.#standby),
     );
   }
@@ -296,11 +298,11 @@ export class PgFastLane implements FastLane {
     this.#questions.cancel();
   }
 
-  #begun(begun: boolean): boolean {
-    if (begun) {
+  #noteBegin(hasBegun: boolean): boolean {
+    if (hasBegun) {
       this.#session.settings.beginReceipt();
     }
-    return begun;
+    return hasBegun;
   }
 
   /**
@@ -309,7 +311,7 @@ export class PgFastLane implements FastLane {
   #timeout(): TimeLimit | null {
     const { state, records, caller, settings } = this.#session;
     if (state.inBlock || records.pending.isHeld || caller.expiry() !== null) return null;
-    if (settings.version !== this.#settings.version) this.#settings = this.#settingsNow();
+    if (settings.version !== this.#settings.version) this.#settings = this.#readSettings();
     return this.#settings.timeout;
   }
 
@@ -317,19 +319,24 @@ export class PgFastLane implements FastLane {
    * Returns the timeout under the current settings. It is null, which rules out the fast lane, if output settings
    * differ from the defaults, receipts are on or `statement_timeout` is too short.
    */
-  #settingsNow(): { readonly version: object; readonly timeout: TimeLimit | null } {
+  #readSettings(): { readonly version: object; readonly timeout: TimeLimit | null } {
     const { settings, service } = this.#session;
-    const own = settings.milliseconds('statement_timeout');
-    const usual =
-      settings.output().length === 0 && !settings.wantsReceipts && (own === 0 || own >= LEAST_TIMEOUT_MS);
-    const most = service.caps.timeoutMs;
-    const timeout = own > 0 && own < most ? { ms: own, isOfSession: true } : { ms: most, isOfSession: false };
-    return { version: settings.version, timeout: usual ? timeout : null };
+    const sessionTimeout = settings.milliseconds('statement_timeout');
+    const isEligible =
+      settings.output().length === 0 &&
+      !settings.wantsReceipts &&
+      (sessionTimeout === 0 || sessionTimeout >= MIN_TIMEOUT_MS);
+    const serverTimeout = service.caps.timeoutMs;
+    const timeout =
+      sessionTimeout > 0 && sessionTimeout < serverTimeout
+        ? { ms: sessionTimeout, isOfSession: true }
+        : { ms: serverTimeout, isOfSession: false };
+    return { version: settings.version, timeout: isEligible ? timeout : null };
   }
 }
 
 function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): AnswerReceiver {
-  const noticesOf = (plan: GovernedPlan) => audible(settings, planNotices(plan));
+  const noticesOf = (plan: GovernedPlan) => visibleNotices(settings, planNotices(plan));
   const toWireError = (error: QueryError, requestId: string, text: string) =>
     records.toWireError(error, requestId, text);
   return {
@@ -354,8 +361,8 @@ function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): An
   };
 }
 
-const NONE: readonly never[] = Object.freeze([]);
-const NO_VALUES: RunValues = Object.freeze({ parameters: NONE, resultFormats: NONE });
+const NO_ITEMS: readonly never[] = Object.freeze([]);
+const NO_VALUES: RunValues = Object.freeze({ parameters: NO_ITEMS, resultFormats: NO_ITEMS });
 
 function noValues(): RunValues {
   return NO_VALUES;
@@ -373,7 +380,7 @@ function valuesIn({ parameterFormats, parameters, resultFormats }: Bind): RunVal
  * as in `splitQuery`.
  */
 function statementEnd(bytes: Buffer, start: number, end: number): number {
-  let last = end;
-  while (last > start && SPACES.has(bytes[last - 1] ?? 0)) last--;
-  return last > start && bytes[last - 1] === SEMICOLON ? last - 1 : last;
+  let textEnd = end;
+  while (textEnd > start && SPACES.has(bytes[textEnd - 1] ?? 0)) textEnd--;
+  return textEnd > start && bytes[textEnd - 1] === SEMICOLON ? textEnd - 1 : textEnd;
 }

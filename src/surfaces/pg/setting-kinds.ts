@@ -10,27 +10,27 @@ export class ValueFault extends Error {
 
   constructor(
     postgresMessage: string | null,
-    more: { readonly detail?: string; readonly hint?: string } = {},
+    fields: { readonly detail?: string; readonly hint?: string } = {},
   ) {
     super(postgresMessage ?? 'invalid value');
     this.postgresMessage = postgresMessage;
-    this.detail = more.detail;
-    this.hint = more.hint;
+    this.detail = fields.detail;
+    this.hint = fields.hint;
   }
 }
 
 /** Defines which values a setting accepts. */
 export interface SettingKind {
-  readonly accept: (text: string, before: string, name: string) => string;
+  readonly accept: (text: string, previous: string, name: string) => string;
   /**
    * True for free text. For such settings Postgres reports errors under the setting's own name, for others under the
    * client's spelling.
    */
   readonly text?: true;
-  readonly shown?: (value: string) => string;
+  readonly display?: (value: string) => string;
 }
 
-export const anything: SettingKind = { accept: (text) => text, text: true };
+export const anyText: SettingKind = { accept: (text) => text, text: true };
 
 const BOOLEANS: readonly (readonly [word: string, least: number, value: 'on' | 'off'])[] = [
   ['true', 1, 'on'],
@@ -45,11 +45,13 @@ const BOOLEANS: readonly (readonly [word: string, least: number, value: 'on' | '
 
 /** Accepts Boolean words and their unambiguous prefixes, like Postgres. */
 export const bool: SettingKind = {
-  accept: (text, _before, name) => {
-    const given = text.toLowerCase();
-    const found = BOOLEANS.find(([word, least]) => given.length >= least && word.startsWith(given));
-    if (found === undefined) throw new ValueFault(`parameter "${name}" requires a Boolean value`);
-    return found[2];
+  accept: (text, _previous, name) => {
+    const lowerText = text.toLowerCase();
+    const match = BOOLEANS.find(
+      ([word, minLength]) => lowerText.length >= minLength && word.startsWith(lowerText),
+    );
+    if (match === undefined) throw new ValueFault(`parameter "${name}" requires a Boolean value`);
+    return match[2];
   },
 };
 
@@ -57,32 +59,32 @@ export const bool: SettingKind = {
 export function oneOf(...values: readonly string[]): SettingKind {
   return {
     accept: (text) => {
-      const found = values.find((v) => v.toLowerCase() === text.toLowerCase());
-      if (found === undefined)
+      const match = values.find((v) => v.toLowerCase() === text.toLowerCase());
+      if (match === undefined)
         throw new ValueFault(null, { hint: `Available values: ${values.join(', ')}.` });
-      return found;
+      return match;
     },
   };
 }
 
 /** Accepts one of `values`, with Boolean words as aliases for `on` and `off`. */
 export function oneOfOrBool(...values: readonly string[]): SettingKind {
-  const named = oneOf(...values);
+  const kind = oneOf(...values);
   const alias = new Map(BOOLEANS.map(([word, , value]) => [word, value]));
   return {
-    accept: (text, before, name) => named.accept(alias.get(text.toLowerCase()) ?? text, before, name),
+    accept: (text, previous, name) => kind.accept(alias.get(text.toLowerCase()) ?? text, previous, name),
   };
 }
 
 /** Restricts a kind to the values that this server can honour; other values are refused rather than ignored. */
-export function only(kind: SettingKind, ...kept: readonly string[]): SettingKind {
+export function onlyValues(kind: SettingKind, ...allowed: readonly string[]): SettingKind {
   return {
     ...kind,
-    accept: (text, before, name) => {
-      const value = kind.accept(text, before, name);
-      if (!kept.includes(value))
+    accept: (text, previous, name) => {
+      const value = kind.accept(text, previous, name);
+      if (!allowed.includes(value))
         throw new ValueFault(`parameter "${name}" cannot be "${value}" on this server`, {
-          hint: `Available values: ${kept.join(', ')}.`,
+          hint: `Available values: ${allowed.join(', ')}.`,
         });
       return value;
     },
@@ -121,43 +123,43 @@ const MAX_INT = 2_147_483_647;
 /** Accepts integers such as `16`, `0x10` or `1.5GB`, rounded to the setting's unit. */
 export function integer({ unit, min, max }: SettingRange): SettingKind {
   return {
-    accept: (text, _before, name) => {
-      const value = roundEven(measured(text, unit, true));
+    accept: (text, _previous, name) => {
+      const value = roundEven(parseNumber(text, unit, true));
       if (Math.abs(value) > MAX_INT) throw new ValueFault(null, { hint: 'Value exceeds integer range.' });
-      const shown = unit === undefined ? `${value}` : `${value} ${unit}`;
+      const displayed = unit === undefined ? `${value}` : `${value} ${unit}`;
       if (value < min || value > max)
         throw new ValueFault(
-          `${shown} is outside the valid range for parameter "${name}" (${min} .. ${max})`,
+          `${displayed} is outside the valid range for parameter "${name}" (${min} .. ${max})`,
         );
       return String(value);
     },
-    shown: (value) => withUnit(Number(value), unit),
+    display: (value) => withUnit(Number(value), unit),
   };
 }
 
 export function real({ unit, min, max }: SettingRange): SettingKind {
   return {
-    accept: (text, _before, name) => {
-      const value = measured(text, unit);
-      const shown = unit === undefined ? `${brief(value)}` : `${brief(value)} ${unit}`;
+    accept: (text, _previous, name) => {
+      const value = parseNumber(text, unit);
+      const displayed = unit === undefined ? `${formatNumber(value)}` : `${formatNumber(value)} ${unit}`;
       if (value < min || value > max)
         throw new ValueFault(
-          `${shown} is outside the valid range for parameter "${name}" (${brief(min)} .. ${brief(max)})`,
+          `${displayed} is outside the valid range for parameter "${name}" (${formatNumber(min)} .. ${formatNumber(max)})`,
         );
-      return brief(value);
+      return formatNumber(value);
     },
-    shown: (value) => withUnit(Number(value), unit),
+    display: (value) => withUnit(Number(value), unit),
   };
 }
 
 /** Converts `text` to a number in `unit`. Integers may be octal, as in C. @throws ValueFault */
-function measured(text: string, unit: Unit | undefined, whole = false): number {
+function parseNumber(text: string, unit: Unit | undefined, allowOctal = false): number {
   const parts =
     /^\s*([+-]?(?:0[xX][\da-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?))(.*)$/s.exec(text);
   const [, digits = '', rest = ''] = parts ?? [];
   if (parts === null) throw new ValueFault(null);
   const suffix = rest.trim();
-  const number = numberOf(digits, whole);
+  const number = numberOf(digits, allowOctal);
   if (suffix === '') return number;
   if (unit === undefined) throw new ValueFault(null);
   const units = TIME.has(unit) ? TIME : MEMORY;
@@ -166,9 +168,9 @@ function measured(text: string, unit: Unit | undefined, whole = false): number {
   return (number * factor) / (units.get(unit) ?? 1);
 }
 
-function numberOf(digits: string, whole: boolean): number {
-  const bare = digits.replace(/^[+-]/, '');
-  const value = whole && /^0[0-7]+$/.test(bare) ? Number.parseInt(bare, 8) : Number(bare);
+function numberOf(digits: string, allowOctal: boolean): number {
+  const unsigned = digits.replace(/^[+-]/, '');
+  const value = allowOctal && /^0[0-7]+$/.test(unsigned) ? Number.parseInt(unsigned, 8) : Number(unsigned);
   return digits.startsWith('-') ? -value : value;
 }
 
@@ -180,16 +182,16 @@ function roundEven(value: number): number {
 
 /** Formats a value in the largest unit that keeps it an integer: `5000` ms becomes `5s`. */
 function withUnit(value: number, unit: Unit | undefined): string {
-  if (unit === undefined || value <= 0) return brief(value);
+  if (unit === undefined || value <= 0) return formatNumber(value);
   const units = TIME.has(unit) ? TIME : MEMORY;
   const base = value * (units.get(unit) ?? 1);
-  const fitting = [...units].filter(([name, size]) => name !== '8kB' && Number.isInteger(base / size));
-  const [name, size] = fitting.at(-1) ?? [unit, units.get(unit) ?? 1];
-  return `${brief(base / size)}${name}`;
+  const fittingUnits = [...units].filter(([name, size]) => name !== '8kB' && Number.isInteger(base / size));
+  const [name, size] = fittingUnits.at(-1) ?? [unit, units.get(unit) ?? 1];
+  return `${formatNumber(base / size)}${name}`;
 }
 
 /** Formats a number like C's `%g`. */
-function brief(value: number): string {
+function formatNumber(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) <= MAX_INT) return String(value);
   const digits = Math.abs(value) < 1e-4 ? value.toExponential(5) : value.toPrecision(6);
   return digits
@@ -211,13 +213,13 @@ const ORDERS: readonly (readonly [RegExp, order: string])[] = [
 ];
 
 /**
- * Returns the canonical DateStyle after SET to `text`, where `before` is the previous value: `German` gives `German,
+ * Returns the canonical DateStyle after SET to `text`, where `previous` is the previous value: `German` gives `German,
  * DMY`; `dmy` keeps the style.
  *
  * @throws ValueFault
  */
-export function dateStyle(text: string, before: string, byDefault: string): string {
-  const [style = '', order = ''] = before.split(', ');
+export function dateStyle(text: string, previous: string, defaultStyle: string): string {
+  const [style = '', order = ''] = previous.split(', ');
   const chosen = { style: null as string | null, order: null as string | null };
   // Repeated words are allowed.
   for (const part of new Set(text.split(','))) {
@@ -226,30 +228,30 @@ export function dateStyle(text: string, before: string, byDefault: string): stri
       .replace(/^"(.*)"$/, '$1')
       .toLowerCase();
     if (word === 'default') {
-      const [s = '', o = ''] = byDefault.split(', ');
+      const [s = '', o = ''] = defaultStyle.split(', ');
       chosen.style ??= s;
       chosen.order ??= o;
       continue;
     }
-    const named = STYLES.find(([form]) => form.test(word))?.[1] ?? null;
-    const ordered = ORDERS.find(([form]) => form.test(word))?.[1] ?? null;
-    if (named === null && ordered === null)
+    const namedStyle = STYLES.find(([form]) => form.test(word))?.[1] ?? null;
+    const namedOrder = ORDERS.find(([form]) => form.test(word))?.[1] ?? null;
+    if (namedStyle === null && namedOrder === null)
       throw new ValueFault(null, { detail: `Unrecognized key word: "${word}".` });
-    if (conflicts(chosen.style, named) || conflicts(chosen.order, ordered))
+    if (conflicts(chosen.style, namedStyle) || conflicts(chosen.order, namedOrder))
       throw new ValueFault(null, { detail: 'Conflicting "datestyle" specifications.' });
-    chosen.style ??= named;
-    chosen.order ??= ordered;
+    chosen.style ??= namedStyle;
+    chosen.order ??= namedOrder;
   }
   return `${chosen.style ?? style}, ${chosen.order ?? (chosen.style === 'German' ? 'DMY' : order)}`;
 }
 
-function conflicts(before: string | null, now: string | null): boolean {
-  return before !== null && now !== null && before !== now;
+function conflicts(previous: string | null, current: string | null): boolean {
+  return previous !== null && current !== null && previous !== current;
 }
 
 /** Schemas that do not exist here but are accepted, since Postgres ignores missing schemas in the path. */
 const ABSENT_SCHEMAS: ReadonlySet<string> = new Set(['public', '$user']);
-const LONGEST_PATH = 1_000;
+const MAX_PATH_LENGTH = 1_000;
 const SCHEMA_LIST = /^\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*(?:,\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*)*$/;
 
 /**
@@ -258,13 +260,13 @@ const SCHEMA_LIST = /^\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*(?:,\s*(?:"(?:[^"]|"")+"|
  */
 export const searchPath: SettingKind = {
   accept: (text) => {
-    const named =
-      text.length <= LONGEST_PATH && SCHEMA_LIST.test(text)
+    const schemas =
+      text.length <= MAX_PATH_LENGTH && SCHEMA_LIST.test(text)
         ? (text.match(/"(?:[^"]|"")+"|[^\s",]+/g) ?? []).map((n) =>
             n.startsWith('"') ? n.slice(1, -1).replaceAll('""', '"') : n.toLowerCase(),
           )
         : [];
-    if (!named.includes('entities') || named.some((n) => n !== 'entities' && !ABSENT_SCHEMAS.has(n)))
+    if (!schemas.includes('entities') || schemas.some((n) => n !== 'entities' && !ABSENT_SCHEMAS.has(n)))
       throw new ValueFault('parameter "search_path" cannot be another than "entities" on this server', {
         hint: 'Available values: entities, beside it "$user" and public.',
       });
@@ -275,19 +277,19 @@ export const searchPath: SettingKind = {
 /** Accepts an encoding and stores it under Postgres' name; the wire protocol converts the text. */
 export const encoding: SettingKind = {
   accept: (text) => {
-    const known = encodingName(text);
-    if (known === null) throw new ValueFault(null);
-    return known;
+    const canonicalName = encodingName(text);
+    if (canonicalName === null) throw new ValueFault(null);
+    return canonicalName;
   },
   text: true,
 };
 
-const LONGEST_TEXT = 256;
+const MAX_TEXT_LENGTH = 256;
 
 /** Checks only the form: the policy decides for each query which purposes the caller may use. */
 export const purpose: SettingKind = {
   accept: (text) => {
-    if (text.length > LONGEST_TEXT || /[\p{Cc}\p{Cs}]/u.test(text)) throw new ValueFault(null);
+    if (text.length > MAX_TEXT_LENGTH || /[\p{Cc}\p{Cs}]/u.test(text)) throw new ValueFault(null);
     return text;
   },
   text: true,
@@ -303,8 +305,8 @@ export const task: SettingKind = {
 
 /** READ WRITE is accepted without effect: many clients send it by default, and writes are refused anyway. */
 export const readOnly: SettingKind = {
-  accept: (text, before, name) => {
-    bool.accept(text, before, name);
+  accept: (text, previous, name) => {
+    bool.accept(text, previous, name);
     return 'on';
   },
 };

@@ -1,14 +1,14 @@
 import { error } from '../../../wire/index.js';
 import { CATALOG_VERSION } from '../catalog/index.js';
 import {
-  anything,
+  anyText,
   bool,
   dateStyle,
   encoding,
   integer,
   oneOf,
   oneOfOrBool,
-  only,
+  onlyValues,
   purpose,
   readOnly,
   real,
@@ -26,11 +26,11 @@ export interface SessionSetting {
   /** Accepted values; null for a read-only setting. */
   readonly kind: SettingKind | null;
   /** True if the setting is local to the transaction and initialized from the one named `default_…`. */
-  readonly ofTransaction?: true;
+  readonly isPerTransaction?: true;
   /** True if changes are reported to the client as ParameterStatus. */
-  readonly reported?: true;
+  readonly isReported?: true;
   /** True if allowed in a startup packet. */
-  readonly atStart?: true;
+  readonly isStartupParameter?: true;
 }
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'] as const;
@@ -57,47 +57,47 @@ const REPORTED: readonly SessionSetting[] = [
     initial: '',
     description: 'name of the client application',
     kind: { accept: (v) => v.slice(0, NAME_LENGTH), text: true },
-    reported: true,
-    atStart: true,
+    isReported: true,
+    isStartupParameter: true,
   },
   {
     name: 'client_encoding',
     initial: 'UTF8',
     description: 'encoding of all text sent and received',
     kind: encoding,
-    reported: true,
-    atStart: true,
+    isReported: true,
+    isStartupParameter: true,
   },
   {
     name: 'DateStyle',
     initial: 'ISO, MDY',
     description: 'format of dates in output, and order of day and month in ambiguous input',
-    kind: { accept: (v, before) => dateStyle(v, before, 'ISO, MDY'), text: true },
-    reported: true,
-    atStart: true,
+    kind: { accept: (v, previous) => dateStyle(v, previous, 'ISO, MDY'), text: true },
+    isReported: true,
+    isStartupParameter: true,
   },
   {
     name: 'IntervalStyle',
     initial: 'postgres',
     description: 'format of intervals in output',
     kind: oneOf(...INTERVAL_STYLES),
-    reported: true,
-    atStart: true,
+    isReported: true,
+    isStartupParameter: true,
   },
   {
     name: 'TimeZone',
     initial: 'UTC',
     description: 'time zone for displaying and interpreting timestamps',
-    kind: anything, // checked by the database, see `withResolvedZones`
-    reported: true,
-    atStart: true,
+    kind: anyText, // checked by the database, see `withResolvedZones`
+    isReported: true,
+    isStartupParameter: true,
   },
   {
     name: 'standard_conforming_strings',
     initial: 'on',
     description: 'backslashes in ordinary string literals have no special meaning',
-    kind: only(bool, 'on'),
-    reported: true,
+    kind: onlyValues(bool, 'on'),
+    isReported: true,
   },
 ];
 
@@ -107,28 +107,28 @@ const TIMEOUTS: readonly SessionSetting[] = [
     initial: '0',
     description: 'maximum duration of a statement; 0: only the limit of the server applies',
     kind: milliseconds,
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: 'lock_timeout',
     initial: '0',
     description: 'maximum time that a statement waits for a lock; 0: only the limit of the server applies',
     kind: milliseconds,
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: 'idle_in_transaction_session_timeout',
     initial: '0',
     description: 'maximum idle time in a transaction before the session is ended; 0: no limit',
     kind: milliseconds,
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: 'idle_session_timeout',
     initial: '0',
     description: 'maximum idle time outside a transaction before the session is ended; 0: no limit',
     kind: milliseconds,
-    atStart: true,
+    isStartupParameter: true,
   },
 ];
 
@@ -143,14 +143,14 @@ const SESSION: readonly SessionSetting[] = [
     initial: '',
     description: 'purpose of the queries of this session, one of those that the policy allows',
     kind: purpose,
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: TASK,
     initial: '',
     description: 'task that the queries of this session are part of, for limits per task',
     kind: task,
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: APPROVAL_REASON,
@@ -163,7 +163,7 @@ const SESSION: readonly SessionSetting[] = [
     initial: 'notice',
     description: 'lowest level of messages that are sent',
     kind: oneOf(...MESSAGE_LEVELS),
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: 'default_transaction_read_only',
@@ -188,35 +188,35 @@ const SESSION: readonly SessionSetting[] = [
     initial: 'read committed',
     description: 'isolation level of the current transaction',
     kind: oneOf(...LEVELS),
-    ofTransaction: true,
+    isPerTransaction: true,
   },
   {
     name: 'plan_cache_mode',
     initial: 'auto',
     description: 'use of generic or custom plans; auto: custom plans, except for look-ups by a whole key',
     kind: oneOf('auto', 'force_generic_plan', 'force_custom_plan'),
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: 'extra_float_digits',
     initial: '1',
     description: 'digits of floats in output; above 0: exact, otherwise reduced by this number',
     kind: integer({ min: -15, max: 3 }),
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: 'bytea_output',
     initial: 'hex',
     description: 'output format of bytea',
     kind: oneOf('escape', 'hex'),
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: 'search_path',
     initial: 'entities',
     description: 'schema of unqualified names',
     kind: searchPath,
-    atStart: true,
+    isStartupParameter: true,
   },
 ];
 
@@ -231,7 +231,7 @@ const CACHE_SETTINGS: readonly SessionSetting[] = [
     initial: 'on',
     description: 'use of cached answers, if the manifest allows it',
     kind: bool,
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: FRESHNESS,
@@ -248,7 +248,7 @@ const RECEIPT_SETTINGS: readonly SessionSetting[] = [
     description:
       'whether answers get a receipt; with multiset, one that does not depend on the order of rows',
     kind: oneOf('off', 'on', 'multiset'),
-    atStart: true,
+    isStartupParameter: true,
   },
   {
     name: RECEIPT,
@@ -274,9 +274,9 @@ const FIXED_VALUE: readonly SessionSetting[] = (
     ['quote_all_identifiers', 'off', bool, ['off'], 'identifiers are quoted only where necessary'],
     ['xmlbinary', 'base64', oneOf('base64', 'hex'), ['base64'], 'encoding of bytea in XML'],
     ['xmloption', 'content', oneOf('content', 'document'), ['content'], 'interpretation of XML input'],
-    ['lc_monetary', 'C', anything, ['C'], 'format of monetary amounts'],
-    ['lc_numeric', 'C', anything, ['C'], 'format of numbers in to_char'],
-    ['lc_time', 'C', anything, ['C'], 'names of days and months in to_char'],
+    ['lc_monetary', 'C', anyText, ['C'], 'format of monetary amounts'],
+    ['lc_numeric', 'C', anyText, ['C'], 'format of numbers in to_char'],
+    ['lc_time', 'C', anyText, ['C'], 'names of days and months in to_char'],
     [
       'default_transaction_deferrable',
       'off',
@@ -293,7 +293,7 @@ const FIXED_VALUE: readonly SessionSetting[] = (
     ],
   ] as const
 ).map(([name, initial, kind, values, description]) => {
-  return { name, initial, description, kind: only(kind, ...values) };
+  return { name, initial, description, kind: onlyValues(kind, ...values) };
 });
 
 const FIXED: readonly SessionSetting[] = (
@@ -308,8 +308,8 @@ const FIXED: readonly SessionSetting[] = (
     ['is_superuser', 'off', 'the session user is not a superuser', true],
     ['max_identifier_length', String(NAME_LENGTH), 'maximum length of a name, in bytes', false],
   ] as const
-).map(([name, initial, description, reported]) => {
-  return { name, initial, description, kind: null, ...(reported ? { reported: true as const } : {}) };
+).map(([name, initial, description, isReported]) => {
+  return { name, initial, description, kind: null, ...(isReported ? { isReported: true as const } : {}) };
 });
 
 const IDENTITY: readonly SessionSetting[] = [
@@ -318,13 +318,13 @@ const IDENTITY: readonly SessionSetting[] = [
     initial: '',
     description: 'user who logged in',
     kind: {
-      accept: (text, before) => {
-        if (text === before) return before;
+      accept: (text, previous) => {
+        if (text === previous) return previous;
         throw error('42501', 'permission denied to set session authorization');
       },
       text: true,
     },
-    reported: true,
+    isReported: true,
   },
   {
     name: 'role',
@@ -442,9 +442,9 @@ const NO_EFFECT: readonly NoEffect[] = [
   ['synchronous_commit', oneOfOrBool('local', 'remote_write', 'remote_apply', 'on', 'off'), 'on'],
   flag('check_function_bodies'),
   flag('escape_string_warning'),
-  ['default_table_access_method', only(anything, 'heap'), 'heap'],
-  ['default_tablespace', only(anything, '', 'pg_default'), ''],
-  ['temp_tablespaces', only(anything, '', 'pg_default'), ''],
+  ['default_table_access_method', onlyValues(anyText, 'heap'), 'heap'],
+  ['default_tablespace', onlyValues(anyText, '', 'pg_default'), ''],
+  ['temp_tablespaces', onlyValues(anyText, '', 'pg_default'), ''],
   ['lc_messages', locale, 'C'],
 ];
 
@@ -463,7 +463,7 @@ export const SETTINGS: readonly SessionSetting[] = [
       kind,
       initial,
       description: 'accepted for clients that set it; has no effect here',
-      atStart: true as const,
+      isStartupParameter: true as const,
     };
   }),
 ].sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));

@@ -20,19 +20,19 @@ import { CACHE, FRESHNESS, RECEIPT, RECEIPTS, SETTINGS, type SessionSetting } fr
 
 const BY_NAME: ReadonlyMap<string, SessionSetting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
 
-export const STARTUP_PARAMETERS: readonly string[] = SETTINGS.filter((s) => s.atStart === true).map(
-  (s) => s.name,
-);
+export const STARTUP_PARAMETERS: readonly string[] = SETTINGS.filter(
+  (s) => s.isStartupParameter === true,
+).map((s) => s.name);
 
-export interface ShownSetting {
+export interface SettingView {
   readonly name: string;
   /** Value in the most readable unit. */
   readonly value: string;
   /** Value in the setting's own unit. */
-  readonly stored: string;
-  /** Value after RESET, in the setting's own unit; `byDefault` is the server's default in that unit. */
-  readonly atStart: string;
-  readonly byDefault: string;
+  readonly rawValue: string;
+  /** Value after RESET, in the setting's own unit; `defaultValue` is the server's default in that unit. */
+  readonly initialValue: string;
+  readonly defaultValue: string;
   readonly description: string;
 }
 
@@ -40,7 +40,7 @@ export interface ShownSetting {
  * Settings that are passed to the database, each with the values that equal the default of upstream sessions and are
  * therefore not passed.
  */
-const OUTPUT: readonly (readonly [name: OutputSetting | PlanSetting, ...ours: string[]])[] = [
+const PASSED_SETTINGS: readonly (readonly [name: OutputSetting | PlanSetting, ...ours: string[]])[] = [
   ['TimeZone', 'UTC', 'Etc/UTC'],
   ['DateStyle', 'ISO, MDY'],
   ['IntervalStyle', 'postgres'],
@@ -53,41 +53,43 @@ const LOCK_TIMEOUT_MS = 5_000;
 
 export class SessionSettings {
   readonly #scopes: SettingScopes;
-  readonly #atStart: ReadonlyMap<string, string>;
-  #reported: ReadonlyMap<string, string>;
+  readonly #startupValues: ReadonlyMap<string, string>;
+  #reportedValues: ReadonlyMap<string, string>;
   #freshness: AnswerFreshness | null = null;
   readonly #standbyReads = new SessionReads();
   #receipt: LastReceipt = NO_RECEIPT;
-  #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
+  #output: { readonly values: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null =
+    null;
 
   /** @throws WireError 22023 for an invalid value */
   constructor(user: string, startup: ReadonlyMap<string, string>) {
     const values = new Map([['session_authorization', user]]);
-    for (const [given, value] of startup) {
-      const setting = BY_NAME.get(given.toLowerCase());
-      if (setting?.atStart === true)
-        values.set(given.toLowerCase(), accept(setting, value, setting.initial, setting.name));
+    for (const [name, value] of startup) {
+      const setting = BY_NAME.get(name.toLowerCase());
+      if (setting?.isStartupParameter === true)
+        values.set(name.toLowerCase(), acceptValue(setting, value, setting.initial, setting.name));
     }
-    this.#atStart = values;
+    this.#startupValues = values;
     this.#scopes = new SettingScopes(values);
-    this.#reported = this.reported();
+    this.#reportedValues = this.reported();
   }
 
   reported(): ReadonlyMap<string, string> {
-    return new Map(SETTINGS.filter((s) => s.reported === true).map((s) => [s.name, this.#shown(s)]));
+    return new Map(SETTINGS.filter((s) => s.isReported === true).map((s) => [s.name, this.#displayValue(s)]));
   }
 
   /** Returns the settings for data statements that differ from the defaults of upstream sessions. */
   output(): StatementSettings {
-    const of = this.#scopes.values;
-    if (this.#output?.of !== of) {
-      const passed: StatementSettings[number][] = OUTPUT.flatMap(([name, ...ours]) => {
+    const values = this.#scopes.values;
+    if (this.#output?.values !== values) {
+      const settings: StatementSettings[number][] = PASSED_SETTINGS.flatMap(([name, ...defaultValues]) => {
         const { value } = this.show(name);
-        return ours.includes(value) ? [] : [[name, value] as const];
+        return defaultValues.includes(value) ? [] : [[name, value] as const];
       });
-      const lock = this.milliseconds('lock_timeout');
-      if (lock > 0 && lock < LOCK_TIMEOUT_MS) passed.push(['lock_timeout', String(lock)]);
-      this.#output = { of, settings: Object.freeze(passed.map((t) => Object.freeze(t))) };
+      const lockTimeout = this.milliseconds('lock_timeout');
+      if (lockTimeout > 0 && lockTimeout < LOCK_TIMEOUT_MS)
+        settings.push(['lock_timeout', String(lockTimeout)]);
+      this.#output = { values, settings: Object.freeze(settings.map((t) => Object.freeze(t))) };
     }
     return this.#output.settings;
   }
@@ -123,49 +125,50 @@ export class SessionSettings {
    */
   beginReceipt(): ReceiptRequest | null {
     const receipt = this.#newReceipt();
-    this.#receipt = { request: null, begun: receipt, text: '' };
+    this.#receipt = { completed: null, latest: receipt, text: '' };
     return receipt;
   }
 
   /** Makes SHOW return the receipt of an answer, unless another answer has begun since. */
   endReceipt(receipt: ReceiptRequest | null): void {
-    if (receipt !== null && this.#receipt.begun === receipt)
-      this.#receipt = { ...this.#receipt, request: receipt };
+    if (receipt !== null && this.#receipt.latest === receipt)
+      this.#receipt = { ...this.#receipt, completed: receipt };
   }
 
   #newReceipt(): ReceiptRequest | null {
-    const wanted = this.#valueOf(settingNamed(RECEIPTS));
-    if (wanted === 'off') return null;
-    const changed = this.output().find(([name]) => FORMATTING.has(name));
-    if (changed !== undefined)
+    const mode = this.#valueOf(settingNamed(RECEIPTS));
+    if (mode === 'off') return null;
+    const changedSetting = this.output().find(([name]) => FORMATTING.has(name));
+    if (changedSetting !== undefined)
       throw error(
         '0A000',
-        `a receipt is made of values in their default format, and ${changed[0]} is changed`,
+        `a receipt is made of values in their default format, and ${changedSetting[0]} is changed`,
         {
-          hint: `RESET ${changed[0]}, or SET ${RECEIPTS} = off`,
+          hint: `RESET ${changedSetting[0]}, or SET ${RECEIPTS} = off`,
         },
       );
-    return new ReceiptRequest(wanted === 'multiset' ? 'multiset' : 'sequence');
+    return new ReceiptRequest(mode === 'multiset' ? 'multiset' : 'sequence');
   }
 
   /** Waits until SHOW can return the last receipt. @throws QueryError E5030 */
   async awaitReceipt(): Promise<void> {
-    const { request } = this.#receipt;
-    if (request !== null) this.#receipt = { ...this.#receipt, text: JSON.stringify(await request.issued()) };
+    const { completed } = this.#receipt;
+    if (completed !== null)
+      this.#receipt = { ...this.#receipt, text: JSON.stringify(await completed.issued()) };
   }
 
   show(name: string): { readonly name: string; readonly value: string } {
     const setting = settingNamed(name);
-    return { name: setting.name, value: this.#shown(setting) };
+    return { name: setting.name, value: this.#displayValue(setting) };
   }
 
-  all(): readonly ShownSetting[] {
+  all(): readonly SettingView[] {
     return SETTINGS.map((s) => ({
       name: s.name,
-      value: this.#shown(s),
-      stored: this.#valueOf(s),
-      atStart: this.#atStart.get(s.name.toLowerCase()) ?? s.initial,
-      byDefault: s.initial,
+      value: this.#displayValue(s),
+      rawValue: this.#valueOf(s),
+      initialValue: this.#startupValues.get(s.name.toLowerCase()) ?? s.initial,
+      defaultValue: s.initial,
       description: s.description,
     }));
   }
@@ -183,23 +186,24 @@ export class SessionSettings {
   /** Sets a value; if `local`, only until the transaction ends. @throws WireError */
   set(name: string, value: string, local: boolean): void {
     const setting = settingNamed(name);
-    const accepted = accept(setting, value, this.#valueOf(setting), name);
-    this.#scopes.set(setting.name.toLowerCase(), accepted, local || setting.ofTransaction === true);
+    const accepted = acceptValue(setting, value, this.#valueOf(setting), name);
+    this.#scopes.set(setting.name.toLowerCase(), accepted, local || setting.isPerTransaction === true);
   }
 
   reset(name: string, local = false): void {
     const setting = settingNamed(name);
     if (setting.name === 'session_authorization') return; // nothing to reset: its value cannot change
     if (setting.kind === null) throw unchangeable(setting);
-    if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
+    if (setting.isPerTransaction === true)
+      throw error('55P02', `parameter "${setting.name}" cannot be reset`);
     const key = setting.name.toLowerCase();
-    this.#scopes.set(key, this.#atStart.get(key) ?? setting.initial, local);
+    this.#scopes.set(key, this.#startupValues.get(key) ?? setting.initial, local);
   }
 
   resetAll(): void {
     this.#receipt = NO_RECEIPT;
-    for (const { name, kind, ofTransaction } of SETTINGS)
-      if (kind !== null && ofTransaction !== true) this.reset(name);
+    for (const { name, kind, isPerTransaction } of SETTINGS)
+      if (kind !== null && isPerTransaction !== true) this.reset(name);
   }
 
   get scopes(): SettingScopes {
@@ -212,39 +216,39 @@ export class SessionSettings {
    */
   takeChanges(inBlock: boolean): readonly (readonly [name: string, value: string])[] {
     if (!inBlock) this.#scopes.commit();
-    if (!this.#scopes.takeChanged()) return NOTHING;
-    const now = this.reported();
-    const changes = [...now].filter(([name, value]) => this.#reported.get(name) !== value);
-    this.#reported = now;
+    if (!this.#scopes.takeHasChanged()) return NO_CHANGES;
+    const current = this.reported();
+    const changes = [...current].filter(([name, value]) => this.#reportedValues.get(name) !== value);
+    this.#reportedValues = current;
     return changes;
   }
 
-  #shown(setting: SessionSetting): string {
+  #displayValue(setting: SessionSetting): string {
     if (setting.name === FRESHNESS) return freshnessText(this.#freshness);
     if (setting.name === RECEIPT) return this.#receipt.text;
     const value = this.#valueOf(setting);
-    return setting.kind?.shown?.(value) ?? value;
+    return setting.kind?.display?.(value) ?? value;
   }
 
   #valueOf(setting: SessionSetting): string {
     const key = setting.name.toLowerCase();
-    const own = this.#scopes.values.get(key);
-    if (own === undefined && setting.ofTransaction === true)
+    const explicitValue = this.#scopes.values.get(key);
+    if (explicitValue === undefined && setting.isPerTransaction === true)
       return this.#scopes.values.get(`default_${key}`) ?? setting.initial;
-    return own ?? setting.initial;
+    return explicitValue ?? setting.initial;
   }
 }
 
 interface LastReceipt {
   /** Receipt of the last answer; null until the answer is complete. */
-  readonly request: ReceiptRequest | null;
+  readonly completed: ReceiptRequest | null;
   /** Receipt of the answer that began last, complete or not. */
-  readonly begun: ReceiptRequest | null;
+  readonly latest: ReceiptRequest | null;
   /** The receipt as JSON; empty until `awaitReceipt` has set it. */
   readonly text: string;
 }
 
-const NO_RECEIPT: LastReceipt = { request: null, begun: null, text: '' };
+const NO_RECEIPT: LastReceipt = { completed: null, latest: null, text: '' };
 
 /** Settings that change the text format of values, which receipts require to be the default. */
 const FORMATTING: ReadonlySet<string> = new Set([
@@ -261,7 +265,7 @@ function freshnessText(freshness: AnswerFreshness | null): string {
     : `${freshness.from}, as of ${asOfText(freshness)}`;
 }
 
-const NOTHING: readonly (readonly [string, string])[] = Object.freeze([]);
+const NO_CHANGES: readonly (readonly [string, string])[] = Object.freeze([]);
 
 function settingNamed(name: string): SessionSetting {
   const setting = BY_NAME.get(name.toLowerCase());
@@ -273,27 +277,27 @@ function unchangeable({ name }: SessionSetting): WireError {
   return error('55P02', `parameter "${name}" cannot be changed`);
 }
 
-/** Validates a value; `written` is the name as spelled by the client. @throws WireError 22023, 42501, 55P02 */
-function accept(setting: SessionSetting, value: string, before: string, written: string): string {
+/** Validates a value; `spelledName` is the name as spelled by the client. @throws WireError 22023, 42501, 55P02 */
+function acceptValue(setting: SessionSetting, value: string, previous: string, spelledName: string): string {
   if (setting.kind === null) throw unchangeable(setting);
   try {
-    return setting.kind.accept(value, before, written);
+    return setting.kind.accept(value, previous, spelledName);
   } catch (fault) {
     if (!(fault instanceof ValueFault)) throw fault;
     const { postgresMessage, detail, hint } = fault;
-    const name = setting.kind.text === true ? setting.name : written;
-    if (postgresMessage === null) throw invalid(name, value, { detail, hint });
+    const name = setting.kind.text === true ? setting.name : spelledName;
+    if (postgresMessage === null) throw invalidValue(name, value, { detail, hint });
     throw error('22023', postgresMessage, { detail, hint });
   }
 }
 
 /** Creates Postgres' error for an invalid value of a setting. */
-function invalid(
+function invalidValue(
   name: string,
   value: string,
-  more: { readonly detail?: string | undefined; readonly hint?: string | undefined } = {},
+  fields: { readonly detail?: string | undefined; readonly hint?: string | undefined } = {},
 ): WireError {
-  return error('22023', `invalid value for parameter "${name}": "${value}"`, more);
+  return error('22023', `invalid value for parameter "${name}": "${value}"`, fields);
 }
 
 type SettingValues = ReadonlyMap<string, string>;
@@ -304,19 +308,19 @@ export interface ScopedValues {
   readonly local: SettingValues;
 }
 
-const NONE: SettingValues = new Map();
+const NO_VALUES: SettingValues = new Map();
 
 /** Values of settings by lower-case name, with commit and rollback. */
 export class SettingScopes {
   #state: ScopedValues;
   /** State at the start of the transaction; equal to `#state` outside a transaction. */
-  #before: ScopedValues;
+  #transactionStart: ScopedValues;
   #values: SettingValues;
-  #changed = false;
+  #hasChanged = false;
 
   constructor(session: SettingValues) {
-    this.#state = { session, local: NONE };
-    this.#before = this.#state;
+    this.#state = { session, local: NO_VALUES };
+    this.#transactionStart = this.#state;
     this.#values = session;
   }
 
@@ -326,41 +330,41 @@ export class SettingScopes {
 
   set(name: string, value: string, local: boolean): void {
     const { session } = this.#state;
-    const laid = new Map(this.#state.local);
+    const newLocal = new Map(this.#state.local);
     if (local) {
-      laid.set(name, value);
-      this.#become({ session, local: laid });
+      newLocal.set(name, value);
+      this.#setState({ session, local: newLocal });
     } else {
-      laid.delete(name);
-      this.#become({ session: new Map([...session, [name, value]]), local: laid });
+      newLocal.delete(name);
+      this.#setState({ session: new Map([...session, [name, value]]), local: newLocal });
     }
   }
 
   commit(): void {
-    if (this.#state.local.size > 0) this.#become({ session: this.#state.session, local: NONE });
-    this.#before = this.#state;
+    if (this.#state.local.size > 0) this.#setState({ session: this.#state.session, local: NO_VALUES });
+    this.#transactionStart = this.#state;
   }
 
   get state(): ScopedValues {
     return this.#state;
   }
 
-  rollback(to: ScopedValues = this.#before): void {
-    this.#become(to);
+  rollback(to: ScopedValues = this.#transactionStart): void {
+    this.#setState(to);
   }
 
   /** Returns true if anything has changed since the last call. */
-  takeChanged(): boolean {
-    const changed = this.#changed;
-    this.#changed = false;
-    return changed;
+  takeHasChanged(): boolean {
+    const hasChanged = this.#hasChanged;
+    this.#hasChanged = false;
+    return hasChanged;
   }
 
-  #become(state: ScopedValues): void {
+  #setState(state: ScopedValues): void {
     if (state === this.#state) return;
     this.#state = state;
     this.#values = state.local.size === 0 ? state.session : new Map([...state.session, ...state.local]);
-    this.#changed = true;
+    this.#hasChanged = true;
   }
 }
 
@@ -408,6 +412,6 @@ async function resolveZone(
   text: string,
 ): Promise<string> {
   const zone = KNOWN_ZONES.get(text.toLowerCase()) ?? (await timeZoneNamed(service, text));
-  if (zone === null) throw invalid('TimeZone', text);
+  if (zone === null) throw invalidValue('TimeZone', text);
   return zone;
 }

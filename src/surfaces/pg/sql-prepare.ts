@@ -8,7 +8,7 @@ type PrepareNode = Extract<StatementNode, { PrepareStmt: unknown }>['PrepareStmt
 type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt'];
 
 /** Statements created by EXECUTE. Another EXECUTE must not run them, which prevents arbitrarily long chains. */
-const EXECUTES = new WeakSet<WireStatement>();
+const EXECUTE_STATEMENTS = new WeakSet<WireStatement>();
 
 /**
  * Prepares `PREPARE name [(types)] AS query`. Running it prepares the query, which is counted and recorded like Parse.
@@ -20,17 +20,17 @@ export function prepareCommand(
   prepareQuestion: (parameterTypes: readonly number[]) => Promise<WireStatement>,
   text: string,
 ): WireStatement {
-  const parameterTypes = argtypes.map(declaredTypeOf);
-  const begin = session.records.holdCommand();
+  const parameterTypes = argtypes.map(declaredTypeOid);
+  const markRun = session.records.holdCommand();
   return {
     parameterTypes: [],
     columns: null,
     open: () => ({
       fetch: async () => {
-        begin();
+        markRun();
         session.state.block.requireUsable();
         const statement = await prepareQuestion(parameterTypes);
-        session.statements.keep(name, statement, text);
+        session.statements.storeStatement(name, statement, text);
         await session.records.pending.record();
         return { suspended: false, tag: 'PREPARE' };
       },
@@ -49,11 +49,12 @@ export function executeStatement(
   { name = '', params = [] }: ExecuteNode,
 ): WireStatement {
   const statement = statementNamed(session, name);
-  if (EXECUTES.has(statement)) throw error('0A000', `prepared statement "${name}" is an EXECUTE itself`);
-  const parameters = argumentsOf(name, params, statement.parameterTypes);
+  if (EXECUTE_STATEMENTS.has(statement))
+    throw error('0A000', `prepared statement "${name}" is an EXECUTE itself`);
+  const parameters = argumentValues(name, params, statement.parameterTypes);
   const parameterFormats = parameters.map(() => 0 as const);
-  const begin = session.records.holdCommand();
-  const executed: WireStatement = {
+  const markRun = session.records.holdCommand();
+  const executing: WireStatement = {
     parameterTypes: [],
     columns: statement.columns,
     copy: statement.copy ?? null,
@@ -62,12 +63,12 @@ export function executeStatement(
       if (statementNamed(session, name) !== statement) throw planChanged();
       return withoutErrorPositions(
         await statement.open({ parameterFormats, parameters, resultFormats }),
-        begin,
+        markRun,
       );
     },
   };
-  EXECUTES.add(executed);
-  return executed;
+  EXECUTE_STATEMENTS.add(executing);
+  return executing;
 }
 
 function statementNamed({ statements }: SessionParts, name: string): WireStatement {
@@ -77,14 +78,14 @@ function statementNamed({ statements }: SessionParts, name: string): WireStateme
 }
 
 /** Removes error positions, which refer to the text of PREPARE. */
-function withoutErrorPositions(portal: Portal, begin: () => void): Portal {
+function withoutErrorPositions(portal: Portal, markRun: () => void): Portal {
   return {
     async fetch(maxRows, rows) {
-      begin();
+      markRun();
       try {
         return await portal.fetch(maxRows, rows);
       } catch (failure) {
-        throw failure instanceof WireError ? failure.unplaced() : failure;
+        throw failure instanceof WireError ? failure.withoutPosition() : failure;
       }
     },
     close: () => portal.close(),
@@ -107,36 +108,36 @@ const PLAIN_TEXTS: ReadonlySet<number> = new Set([25, 1043]);
  *
  * @throws WireError 42601, 42804, 0A000 and others
  */
-function argumentsOf(
+function argumentValues(
   name: string,
-  given: readonly StatementNode[],
+  argumentNodes: readonly StatementNode[],
   types: readonly number[],
 ): readonly (Uint8Array | null)[] {
-  if (given.length !== types.length)
+  if (argumentNodes.length !== types.length)
     throw error('42601', `wrong number of parameters for prepared statement "${name}"`, {
-      detail: `Expected ${types.length} parameters but got ${given.length}.`,
+      detail: `Expected ${types.length} parameters but got ${argumentNodes.length}.`,
     });
   return types.map((oid, i) => {
-    const value = argumentOf(given[i], oid, i + 1);
+    const value = argumentText(argumentNodes[i], oid, i + 1);
     return value === null ? null : Buffer.from(value, 'utf8');
   });
 }
 
 /** Converts a constant to text of type `oid`, with the casts that apply to an assignment. */
-function argumentOf(node: StatementNode | undefined, oid: number, place: number): string | null {
+function argumentText(node: StatementNode | undefined, oid: number, position: number): string | null {
   if (node === undefined) throw notConstant();
-  if ('A_Const' in node) return constantOf(node.A_Const, oid, place);
+  if ('A_Const' in node) return constantText(node.A_Const, oid, position);
   if ('ParamRef' in node) throw error('42P02', `there is no parameter $${node.ParamRef.number ?? 0}`);
   if (!('TypeCast' in node)) throw notConstant();
   const { typeName, arg } = node.TypeCast;
   if (typeName === undefined || (typeName.typmods ?? []).length > 0) throw notConstant();
-  const own = oidOfName(typeName);
-  if (own !== oid && !(PLAIN_TEXTS.has(own) && PLAIN_TEXTS.has(oid))) {
-    throw error('0A000', `parameter $${place} is given as a value of another type than its own`, {
+  const castOid = typeOid(typeName);
+  if (castOid !== oid && !(PLAIN_TEXTS.has(castOid) && PLAIN_TEXTS.has(oid))) {
+    throw error('0A000', `parameter $${position} is given as a value of another type than its own`, {
       hint: 'write it as a constant without a cast, or in the type that PREPARE declares',
     });
   }
-  return argumentOf(arg, own, place);
+  return argumentText(arg, castOid, position);
 }
 
 function notConstant(): WireError {
@@ -145,51 +146,52 @@ function notConstant(): WireError {
   });
 }
 
-function constantOf(
+function constantText(
   { isnull, sval, boolval, ival, fval }: Constant,
   oid: number,
-  place: number,
+  position: number,
 ): string | null {
   if (isnull === true) return null;
   if (sval !== undefined) return sval.sval ?? '';
   if (boolval !== undefined) {
-    if (oid !== BOOL && !TEXTS.has(oid)) throw otherType(place);
+    if (oid !== BOOL && !TEXTS.has(oid)) throw cannotCoerce(position);
     return boolval.boolval === true ? 'true' : 'false';
   }
-  if (ival !== undefined) return numberOf(String(ival.ival ?? 0), oid, place);
-  if (fval !== undefined) return numberOf(fval.fval ?? '', oid, place);
+  if (ival !== undefined) return numberArgument(String(ival.ival ?? 0), oid, position);
+  if (fval !== undefined) return numberArgument(fval.fval ?? '', oid, position);
   throw notConstant();
 }
 
-const WHOLE = /^-?\d+$/;
+const INTEGER = /^-?\d+$/;
 /** Matches numbers in Postgres' canonical form. */
-const WRITTEN = /^(?!-0+(?:\.0*)?$)-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
+const CANONICAL_NUMBER = /^(?!-0+(?:\.0*)?$)-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
-function numberOf(text: string, oid: number, place: number): string {
-  if (INTEGERS.has(oid)) return wholeOf(text);
-  if (NUMBERS.has(oid) || (oid === OID && WHOLE.test(text))) return text;
-  if (!TEXTS.has(oid)) throw otherType(place);
-  if (!WRITTEN.test(text)) throw error('0A000', `parameter $${place} is a text: write it in quotes`);
+function numberArgument(text: string, oid: number, position: number): string {
+  if (INTEGERS.has(oid)) return roundToInteger(text);
+  if (NUMBERS.has(oid) || (oid === OID && INTEGER.test(text))) return text;
+  if (!TEXTS.has(oid)) throw cannotCoerce(position);
+  if (!CANONICAL_NUMBER.test(text))
+    throw error('0A000', `parameter $${position} is a text: write it in quotes`);
   return text;
 }
 
 /** Number of digits above which a number exceeds the range of every integer type. */
-const MOST_DIGITS = 20;
+const MAX_INTEGER_DIGITS = 20;
 
 /**
  * Rounds to an integer, half away from zero like an assignment. Text that is not a plain decimal is returned
  * unchanged.
  */
-function wholeOf(text: string): string {
+function roundToInteger(text: string): string {
   const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d*)\.(\d*)$/.exec(text) ?? [];
   if (whole === '' && fraction === '') return text;
   const digits = whole.replace(/^0+/, '');
-  if (digits.length > MOST_DIGITS) return `${sign}${digits}`;
+  if (digits.length > MAX_INTEGER_DIGITS) return `${sign}${digits}`;
   return `${sign}${BigInt(digits) + (fraction >= '5' ? 1n : 0n)}`;
 }
 
-function otherType(place: number): WireError {
-  return error('42804', `parameter $${place} cannot be coerced to the expected type`, {
+function cannotCoerce(position: number): WireError {
+  return error('42804', `parameter $${position} cannot be coerced to the expected type`, {
     hint: 'You will need to rewrite or cast the expression.',
   });
 }
@@ -197,17 +199,17 @@ function otherType(place: number): WireError {
 type TypeNode = NonNullable<Extract<StatementNode, { TypeCast: unknown }>['TypeCast']['typeName']>;
 
 /** Returns the OID of a type name; 0 if the query determines the type. @throws WireError 0A000, 42704 */
-function declaredTypeOf(node: StatementNode): number {
+function declaredTypeOid(node: StatementNode): number {
   if (!('TypeName' in node)) throw error('0A000', 'a type is a name');
-  return oidOfName(node.TypeName);
+  return typeOid(node.TypeName);
 }
 
-function oidOfName({ names = [], arrayBounds = [], setof, pct_type }: TypeNode): number {
+function typeOid({ names = [], arrayBounds = [], setof, pct_type }: TypeNode): number {
   if (setof === true || pct_type === true) throw error('0A000', 'a type is declared by its name alone');
-  const written = names.map((n) => ('String' in n ? (n.String.sval ?? '') : ''));
-  const own = written.length === 2 && written[0] === 'pg_catalog' ? written.slice(1) : written;
-  const [name = ''] = own;
-  const oid = own.length === 1 ? declaredOid(name, arrayBounds.length > 0) : null;
-  if (oid === null) throw error('42704', `type "${written.join('.')}" does not exist`);
+  const parts = names.map((n) => ('String' in n ? (n.String.sval ?? '') : ''));
+  const unqualified = parts.length === 2 && parts[0] === 'pg_catalog' ? parts.slice(1) : parts;
+  const [name = ''] = unqualified;
+  const oid = unqualified.length === 1 ? declaredOid(name, arrayBounds.length > 0) : null;
+  if (oid === null) throw error('42704', `type "${parts.join('.')}" does not exist`);
   return oid;
 }

@@ -71,15 +71,15 @@ export function trailerOf(answer: QueryAnswer, receipt: IssuedReceipt | null) {
   };
 }
 
-function deprecatedIn(
+function deprecationMember(
   objects: readonly string[],
   { deprecated, bridges }: Manifest,
 ): { readonly deprecated?: readonly { readonly object: string; readonly reason: string }[] } {
-  const found = objects.flatMap((object) => {
+  const deprecations = objects.flatMap((object) => {
     const reason = deprecated.get(pathOf(object, bridges));
     return reason === undefined ? [] : [{ object, reason }];
   });
-  return found.length === 0 ? {} : { deprecated: found };
+  return deprecations.length === 0 ? {} : { deprecated: deprecations };
 }
 
 /**
@@ -94,10 +94,10 @@ function pathOf(object: string, bridges: Manifest['bridges']): string {
 export async function explainQuestion(
   service: AnswerParts,
   question: DataQuestion,
-  wanted: UpstreamDetail | null,
+  detail: UpstreamDetail | null,
   signal: AbortSignal,
 ): Promise<object> {
-  const { plan, caller, upstream } = await explainPlan(service, question, wanted, signal);
+  const { plan, caller, upstream } = await explainPlan(service, question, detail, signal);
   const mayReadSql = caller.access.adminRoles.size > 0;
   return {
     request_id: question.requestId,
@@ -107,7 +107,7 @@ export async function explainQuestion(
     grants: plan.grants,
     columns: columnsOf(plan).map((c) => columnDescription(c, mayBeRedacted(c))),
     ...noticeMembers(plan),
-    ...deprecatedIn(plan.objects, caller.manifest),
+    ...deprecationMember(plan.objects, caller.manifest),
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),
     ...(upstream !== null ? { upstream } : {}),
     versions: versionsOf(caller),
@@ -121,8 +121,8 @@ export async function explainQuestion(
  */
 export function columnDescription(column: OutputColumn, redacted: boolean) {
   const { name, source, format } = column;
-  const shown = format === null ? {} : { format };
-  return { name, type: shownType(column), source, redacted, ...shown };
+  const formatMember = format === null ? {} : { format };
+  return { name, type: shownType(column), source, redacted, ...formatMember };
 }
 
 /**
@@ -138,14 +138,14 @@ export function preferredReceipt(prefer: string | readonly string[] | undefined)
     const end = token.indexOf('=');
     const name = (end < 0 ? token : token.slice(0, end)).trim();
     if (name.toLowerCase() !== 'receipt') continue;
-    const order = end < 0 ? 'sequence' : unquoted(token.slice(end + 1).trim());
+    const order = end < 0 ? 'sequence' : unquote(token.slice(end + 1).trim());
     if (order === 'sequence' || order === 'multiset') return new ReceiptRequest(order);
     throw malformed('the preference `receipt` is `sequence` or `multiset`');
   }
   return null;
 }
 
-function unquoted(text: string): string {
+function unquote(text: string): string {
   return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
 }
 
@@ -157,7 +157,7 @@ function receiptMember(receipt: IssuedReceipt | null) {
 /** Answers up to this size are buffered, so that errors can still be reported as a problem response. */
 const BUFFERED_BYTES = 1_048_576;
 /** Maximum time in ms for sending the end of a failed answer. */
-const FAREWELL_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
 /** Writes one answer: buffered while small, then streamed with backpressure. */
 export class AnswerStream {
@@ -177,26 +177,26 @@ export class AnswerStream {
     const encoding = this.#encoding;
     encoding.begin({ requestId: this.#requestId, ...head });
     let rows = 0;
-    let left = 0;
+    let sentRows = 0;
     return {
       write: (dataRows, count) => {
         rows += count;
-        if (dataRows.length > AT_ONCE_BYTES)
-          return this.#inPortions(dataRows).then(() => {
-            if (this.#started) left = rows;
+        if (dataRows.length > MAX_BATCH_BYTES)
+          return this.#writePortions(dataRows).then(() => {
+            if (this.#started) sentRows = rows;
           });
         encoding.rows(dataRows);
-        if (!this.#isDue) return undefined;
-        left = rows;
+        if (!this.#mustFlush) return undefined;
+        sentRows = rows;
         return this.#flush();
       },
-      rowsSent: () => left,
+      rowsSent: () => sentRows,
     };
   }
 
-  async #inPortions(dataRows: Uint8Array): Promise<void> {
-    await inPortions(this.#encoding.portions(dataRows), async () => {
-      if (this.#isDue && !this.#isOver) await this.#flush();
+  async #writePortions(dataRows: Uint8Array): Promise<void> {
+    await runPortions(this.#encoding.portions(dataRows), async () => {
+      if (this.#mustFlush && !this.#isOver) await this.#flush();
       return !this.#isOver;
     });
   }
@@ -205,7 +205,7 @@ export class AnswerStream {
     return this.#failed || this.#reply.raw.destroyed;
   }
 
-  get #isDue(): boolean {
+  get #mustFlush(): boolean {
     const { pending } = this.#encoding;
     return this.#started ? pending > 0 : pending >= BUFFERED_BYTES;
   }
@@ -216,12 +216,12 @@ export class AnswerStream {
     this.#encoding.end(answer, receipt);
     const bytes = this.#encoding.take();
     const { freshness } = answer;
-    const age = freshness === null ? {} : { age: String(ageOf(freshness)) };
-    const applied = receipt === null ? {} : { 'preference-applied': 'receipt' };
+    const ageHeader = freshness === null ? {} : { age: String(ageOf(freshness)) };
+    const appliedHeader = receipt === null ? {} : { 'preference-applied': 'receipt' };
     if (!this.#started)
       return this.#reply
         .code(200)
-        .headers({ ...this.#headers(), ...age, ...applied })
+        .headers({ ...this.#headers(), ...ageHeader, ...appliedHeader })
         .send(bytes);
     this.#reply.raw.end(bytes);
     return this.#reply;
@@ -234,12 +234,12 @@ export class AnswerStream {
   fail(error: QueryError): boolean {
     this.#failed = true;
     if (!this.#started) return false;
-    const how = this.#encoding.fail(problemOf(error, this.#requestId));
+    const outcome = this.#encoding.fail(problemOf(error, this.#requestId));
     const bytes = this.#encoding.take();
     const { raw } = this.#reply;
-    if (how === 'ended') raw.end(bytes);
+    if (outcome === 'ended') raw.end(bytes);
     else if (bytes.length === 0) raw.destroy();
-    else cutAfter(raw, bytes);
+    else sendAndDestroy(raw, bytes);
     return true;
   }
 
@@ -263,10 +263,10 @@ export class AnswerStream {
   }
 }
 
-/** Sends `bytes` and closes the connection when they are sent or after `FAREWELL_MS`. */
-function cutAfter(raw: ServerResponse, bytes: Buffer): void {
-  const late = setTimeout(() => raw.destroy(), FAREWELL_MS);
-  raw.once('close', () => clearTimeout(late));
+/** Sends `bytes` and closes the connection when they are sent or after `CLOSE_TIMEOUT_MS`. */
+function sendAndDestroy(raw: ServerResponse, bytes: Buffer): void {
+  const timeout = setTimeout(() => raw.destroy(), CLOSE_TIMEOUT_MS);
+  raw.once('close', () => clearTimeout(timeout));
   raw.write(bytes, () => raw.destroy());
 }
 
@@ -316,19 +316,19 @@ export interface RowEncoding {
 }
 
 /** Size in bytes above which a batch of rows is encoded in portions. */
-export const AT_ONCE_BYTES = 65_536;
+export const MAX_BATCH_BYTES = 65_536;
 
 /**
- * Runs `portions`. Calls `written` after each portion and at the end, and yields to other work in between. Stops early
- * if `written` returns false.
+ * Runs `portions`. Calls `onPortion` after each portion and at the end, and yields to other work in between. Stops early
+ * if `onPortion` returns false.
  */
-export async function inPortions(
+export async function runPortions(
   portions: Generator<void>,
-  written: () => boolean | Promise<boolean>,
+  onPortion: () => boolean | Promise<boolean>,
 ): Promise<void> {
   for (const _ of portions) {
-    if (!(await written())) return;
+    if (!(await onPortion())) return;
     await rowScheduler.wait();
   }
-  await written();
+  await onPortion();
 }

@@ -42,26 +42,26 @@ export function callOf(request: IncomingMessage): RequestCall {
   };
 }
 
-const read = new WeakMap<TLSSocket, PresentedCertificate>();
+const certificateCache = new WeakMap<TLSSocket, PresentedCertificate>();
 
 /** Returns the client's certificate; null if no trusted authority signed it, undefined if the client presented none. */
 function certificateOf(socket: Socket): PresentedCertificate | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
-  const known = read.get(socket);
-  if (known !== undefined) return known;
+  const cached = certificateCache.get(socket);
+  if (cached !== undefined) return cached;
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  const shown = socket.authorized ? readClientCertificate(certificate) : null;
-  read.set(socket, shown);
-  return shown;
+  const presented = socket.authorized ? readClientCertificate(certificate) : null;
+  certificateCache.set(socket, presented);
+  return presented;
 }
 
 /** Invalidates the connection's certificate after the trusted authorities have changed. */
-export function distrust(socket: TLSSocket): void {
-  if (certificateOf(socket) !== undefined) read.set(socket, null);
+export function invalidateCertificate(socket: TLSSocket): void {
+  if (certificateOf(socket) !== undefined) certificateCache.set(socket, null);
 }
 
-const BROKEN = '';
+const INVALID_TOKEN = '';
 
 /**
  * Returns the token from `Authorization: Bearer <token>`, or null without the header. Duplicate headers, other schemes
@@ -69,13 +69,13 @@ const BROKEN = '';
  * drops a second `Authorization`.
  */
 function bearerToken(rawHeaders: readonly string[]): string | null {
-  let found: string | null = null;
+  let token: string | null = null;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() !== 'authorization') continue;
-    if (found !== null) return BROKEN;
-    found = /^bearer +(\S+)$/i.exec(rawHeaders[i + 1] ?? '')?.[1] ?? BROKEN;
+    if (token !== null) return INVALID_TOKEN;
+    token = /^bearer +(\S+)$/i.exec(rawHeaders[i + 1] ?? '')?.[1] ?? INVALID_TOKEN;
   }
-  return found;
+  return token;
 }
 
 /**
@@ -83,22 +83,22 @@ function bearerToken(rawHeaders: readonly string[]): string | null {
  * the empty string, which no policy allows.
  */
 export function headerText(rawHeaders: readonly string[], name: string): string | null {
-  let found: string | null = null;
+  let value: string | null = null;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() !== name) continue;
-    if (found !== null) return UNREADABLE;
-    found = decoded(rawHeaders[i + 1] ?? '');
+    if (value !== null) return UNDECODABLE;
+    value = decodePercent(rawHeaders[i + 1] ?? '');
   }
-  return found;
+  return value;
 }
 
-const UNREADABLE = '';
+const UNDECODABLE = '';
 
-function decoded(text: string): string {
+function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return UNREADABLE;
+    return UNDECODABLE;
   }
 }
 

@@ -21,34 +21,34 @@ export interface RunningExecution extends ExecutionInfo {
  */
 export class Inflight {
   readonly #running = new Map<AbortController, RunningExecution>();
-  readonly #idle = new Set<() => void>();
-  readonly #ending = new AbortController();
+  readonly #onIdle = new Set<() => void>();
+  readonly #draining = new AbortController();
   #stopped = false;
 
   constructor() {
-    setMaxListeners(0, this.#ending.signal); // one listener for each subscription
+    setMaxListeners(0, this.#draining.signal); // one listener for each subscription
   }
 
   get draining(): boolean {
-    return this.#ending.signal.aborted;
+    return this.#draining.signal.aborted;
   }
 
   /** Signal that aborts once the server takes no new requests. */
-  get ending(): AbortSignal {
-    return this.#ending.signal;
+  get drainSignal(): AbortSignal {
+    return this.#draining.signal;
   }
 
   /**
    * Returns the error to report: an execution aborted because the server stops fails with E5032 rather than as
    * cancelled.
    */
-  reasonOf(error: unknown): unknown {
-    const stopped = this.#stopped && error instanceof QueryError && error.entry === 'cancelled';
-    return stopped ? queryError('shuttingDown', {}) : error;
+  toReportedError(error: unknown): unknown {
+    const isShutdown = this.#stopped && error instanceof QueryError && error.entry === 'cancelled';
+    return isShutdown ? queryError('shuttingDown', {}) : error;
   }
 
   drain(): void {
-    this.#ending.abort();
+    this.#draining.abort();
   }
 
   get executions(): readonly RunningExecution[] {
@@ -69,7 +69,7 @@ export class Inflight {
    */
   async run<T>(
     response: ServerResponse,
-    about: ExecutionInfo,
+    info: ExecutionInfo,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const controller = new AbortController();
@@ -78,13 +78,13 @@ export class Inflight {
     };
     response.once('close', onClose);
     if (this.#stopped || response.destroyed) controller.abort();
-    this.#running.set(controller, { ...about, since: Date.now() });
+    this.#running.set(controller, { ...info, since: Date.now() });
     try {
       return await work(controller.signal);
     } finally {
       response.off('close', onClose);
       this.#running.delete(controller);
-      if (this.#running.size === 0) for (const resolve of this.#idle) resolve();
+      if (this.#running.size === 0) for (const resolve of this.#onIdle) resolve();
     }
   }
 
@@ -92,11 +92,11 @@ export class Inflight {
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const controller of this.#running.keys()) controller.abort();
-    await this.ended();
+    await this.allEnded();
   }
 
-  async ended(): Promise<void> {
+  async allEnded(): Promise<void> {
     if (this.#running.size === 0) return;
-    await new Promise<void>((resolve) => this.#idle.add(resolve));
+    await new Promise<void>((resolve) => this.#onIdle.add(resolve));
   }
 }

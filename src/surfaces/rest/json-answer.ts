@@ -6,7 +6,7 @@ import { type AnswerHead, columnDescription, type RowEncoding, trailerOf } from 
 import { JsonBytes, keyWriter, PORTION_BYTES, type ValueWriter, valueWriter } from './json-values.js';
 import type { ProblemDocument } from './problem.js';
 
-function headOf({ requestId, plan, redacted }: AnswerHead): string {
+function headMembers({ requestId, plan, redacted }: AnswerHead): string {
   return `"request_id":"${requestId}","form":"${plan.form}","columns":${answerColumns(plan, redacted)}`;
 }
 
@@ -48,7 +48,7 @@ export class JsonAnswer extends JsonEncoding implements RowEncoding {
 
   begin(head: AnswerHead): void {
     this.writer = new JsonRowWriter(shapeOf(head.plan), 'elements');
-    this.out.text(`{${headOf(head)},"rows":[`);
+    this.out.text(`{${headMembers(head)},"rows":[`);
   }
 
   end(answer: QueryAnswer, receipt: IssuedReceipt | null): void {
@@ -79,7 +79,7 @@ export class NdjsonAnswer extends JsonEncoding implements RowEncoding {
   }
 
   end(answer: QueryAnswer, receipt: IssuedReceipt | null): void {
-    const head = this.#head === null ? '' : `${headOf(this.#head)},`;
+    const head = this.#head === null ? '' : `${headMembers(this.#head)},`;
     this.out.text(`{"trailer":{${head}${JSON.stringify(trailerOf(answer, receipt)).slice(1)}}\n`);
   }
 
@@ -98,7 +98,7 @@ export interface RowShape {
 }
 
 interface RowField {
-  readonly lead: Uint8Array;
+  readonly prefix: Uint8Array;
   readonly value: ValueWriter;
 }
 
@@ -108,14 +108,14 @@ const UTF8 = new TextEncoder();
 const SHAPES = new WeakMap<GovernedPlan['outputs'], RowShape>();
 
 export function shapeOf(plan: GovernedPlan): RowShape {
-  const known = SHAPES.get(plan.outputs);
-  if (known !== undefined) return known;
+  const cached = SHAPES.get(plan.outputs);
+  if (cached !== undefined) return cached;
   const columns = columnsOf(plan);
-  const varies = columns.some((c) => c.redactable.length > 0);
+  const dependsOnRows = columns.some((c) => c.redactable.length > 0);
   const shape: RowShape = {
-    columns: varies ? null : columnsJson(columns, (c) => c.redacted),
+    columns: dependsOnRows ? null : columnsJson(columns, (c) => c.redacted),
     fields: columns.map(({ name, type, passageKey }, i) => ({
-      lead: UTF8.encode(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+      prefix: UTF8.encode(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
       value: passageKey ? keyWriter(type) : valueWriter(type),
     })),
   };
@@ -130,7 +130,7 @@ function answerColumns(plan: GovernedPlan, redacted: readonly boolean[]): string
 
 function columnsJson(
   columns: readonly OutputColumn[],
-  isRedacted: (column: OutputColumn, place: number) => boolean,
+  isRedacted: (column: OutputColumn, index: number) => boolean,
 ): string {
   return JSON.stringify(columns.map((c, i) => columnDescription(c, isRedacted(c, i))));
 }
@@ -148,7 +148,7 @@ type RowStyle = 'elements' | 'lines';
 class JsonRowWriter {
   readonly #fields: readonly RowField[];
   readonly #style: RowStyle;
-  #first = true;
+  #isFirstRow = true;
 
   constructor(shape: RowShape, style: RowStyle) {
     this.#fields = shape.fields;
@@ -159,9 +159,9 @@ class JsonRowWriter {
   write(dataRows: Uint8Array, out: JsonBytes): void {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
-      if (this.#style === 'elements' && !this.#first) out.byte(COMMA);
-      this.#first = false;
-      this.#row(rows, out);
+      if (this.#style === 'elements' && !this.#isFirstRow) out.byte(COMMA);
+      this.#isFirstRow = false;
+      this.#writeRow(rows, out);
       if (this.#style === 'lines') out.byte(NEWLINE);
     }
   }
@@ -170,32 +170,32 @@ class JsonRowWriter {
   *portions(dataRows: Uint8Array, out: JsonBytes): Generator<void> {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
-      if (this.#style === 'elements' && !this.#first) out.byte(COMMA);
-      this.#first = false;
-      yield* this.#largeRow(rows, out);
+      if (this.#style === 'elements' && !this.#isFirstRow) out.byte(COMMA);
+      this.#isFirstRow = false;
+      yield* this.#writeLargeRow(rows, out);
       if (this.#style === 'lines') out.byte(NEWLINE);
     }
   }
 
-  *#largeRow(row: DataRowReader, out: JsonBytes): Generator<void> {
-    let due = row.rowStart + PORTION_BYTES;
-    for (const { lead, value } of this.#fields) {
-      out.copy(lead, 0, lead.length);
+  *#writeLargeRow(row: DataRowReader, out: JsonBytes): Generator<void> {
+    let nextYield = row.rowStart + PORTION_BYTES;
+    for (const { prefix, value } of this.#fields) {
+      out.copy(prefix, 0, prefix.length);
       if (!row.value()) out.copy(NULL, 0, NULL.length);
       else if (row.end - row.start > PORTION_BYTES)
         yield* value.portions(row.source, row.start, row.end, out);
       else value.write(row.source, row.start, row.end, out);
-      if (row.end < due) continue;
-      due = row.end + PORTION_BYTES;
+      if (row.end < nextYield) continue;
+      nextYield = row.end + PORTION_BYTES;
       yield;
     }
     if (this.#fields.length === 0) out.byte(OPEN);
     out.byte(CLOSE);
   }
 
-  #row(row: DataRowReader, out: JsonBytes): void {
-    for (const { lead, value } of this.#fields) {
-      out.copy(lead, 0, lead.length);
+  #writeRow(row: DataRowReader, out: JsonBytes): void {
+    for (const { prefix, value } of this.#fields) {
+      out.copy(prefix, 0, prefix.length);
       if (row.value()) value.write(row.source, row.start, row.end, out);
       else out.copy(NULL, 0, NULL.length);
     }

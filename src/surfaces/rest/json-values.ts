@@ -11,10 +11,10 @@ import { GrowingBytes } from '../../engine/index.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const INITIAL = 2_048;
+const INITIAL_BYTES = 2_048;
 /** Number of source bytes escaped at a time, which limits the space to reserve. */
-const SLICE = 4_096;
-const LONGEST_ESCAPE = 6;
+const ESCAPE_SLICE = 4_096;
+const MAX_ESCAPE_BYTES = 6;
 
 /** Second character of two-character escapes, by byte; 0 if the byte has no such escape. */
 const SHORT_ESCAPES = new Uint8Array(128);
@@ -38,11 +38,11 @@ export const PORTION_BYTES = 65_532;
 
 /** Buffer of JSON text in UTF-8, filled without decoding values to strings. */
 export class JsonBytes extends GrowingBytes {
-  constructor(capacity = INITIAL) {
+  constructor(capacity = INITIAL_BYTES) {
     super(capacity);
   }
 
-  plain(source: Uint8Array, start: number, end: number): void {
+  quoted(source: Uint8Array, start: number, end: number): void {
     this.reserve(end - start + 2);
     this.bytes[this.at++] = QUOTE;
     this.append(source, start, end);
@@ -53,20 +53,21 @@ export class JsonBytes extends GrowingBytes {
     this.byte(QUOTE);
   }
 
-  escaped(source: Uint8Array, start: number, end: number): void {
-    for (let from = start; from < end; from += SLICE) this.#escape(source, from, Math.min(end, from + SLICE));
+  appendEscaped(source: Uint8Array, start: number, end: number): void {
+    for (let from = start; from < end; from += ESCAPE_SLICE)
+      this.#escape(source, from, Math.min(end, from + ESCAPE_SLICE));
   }
 
   take(): Buffer {
-    const taken = this.bytes.subarray(0, this.at);
+    const bytes = this.bytes.subarray(0, this.at);
     // Sized according to the last chunk, since the first, buffered one is much larger than later ones.
-    this.bytes = Buffer.allocUnsafe(Math.max(INITIAL, Math.ceil(1.25 * this.at)));
+    this.bytes = Buffer.allocUnsafe(Math.max(INITIAL_BYTES, Math.ceil(1.25 * this.at)));
     this.at = 0;
-    return taken;
+    return bytes;
   }
 
   #escape(source: Uint8Array, start: number, end: number): void {
-    this.reserve(LONGEST_ESCAPE * (end - start));
+    this.reserve(MAX_ESCAPE_BYTES * (end - start));
     const bytes = this.bytes;
     let length = this.at;
     for (let at = start; at < end; at++) {
@@ -100,7 +101,7 @@ const ZERO = 0x30;
 const HEX_DIGITS = Buffer.from('0123456789abcdef');
 
 interface PieceWriter {
-  readonly skipped: number;
+  readonly prefixBytes: number;
   open(out: JsonBytes): void;
   /** Writes one piece; all pieces but the last are `PORTION_BYTES` long. */
   readonly piece: WriteValue;
@@ -118,7 +119,7 @@ export interface ValueWriter {
 }
 
 /** Creates a writer for values that are never large. */
-function shortValue(write: WriteValue): ValueWriter {
+function shortValueWriter(write: WriteValue): ValueWriter {
   return {
     write,
     *portions(source, start, end, out) {
@@ -129,27 +130,27 @@ function shortValue(write: WriteValue): ValueWriter {
   };
 }
 
-const nothing = (): void => undefined;
-const quote = (out: JsonBytes): void => out.quote();
+const writeNothing = (): void => undefined;
+const writeQuote = (out: JsonBytes): void => out.quote();
 
 /** Creates a writer for values of any size that are either written in quotes or already JSON. */
-function pieceByPiece(form: 'string' | 'json', piece: WriteValue, skipped = 0): ValueWriter {
-  const mark = form === 'string' ? quote : nothing;
+function writeInPieces(form: 'string' | 'json', piece: WriteValue, prefixBytes = 0): ValueWriter {
+  const delimiter = form === 'string' ? writeQuote : writeNothing;
   return {
     write: (source, start, end, out) => {
-      mark(out);
-      piece(source, start + skipped, end, out);
-      mark(out);
+      delimiter(out);
+      piece(source, start + prefixBytes, end, out);
+      delimiter(out);
     },
     *portions(source, start, end, out) {
-      mark(out);
-      for (let at = start + skipped; at < end; at += PORTION_BYTES) {
+      delimiter(out);
+      for (let at = start + prefixBytes; at < end; at += PORTION_BYTES) {
         piece(source, at, Math.min(at + PORTION_BYTES, end), out);
         yield;
       }
-      mark(out);
+      delimiter(out);
     },
-    pieces: { skipped, open: mark, piece, close: mark },
+    pieces: { prefixBytes, open: delimiter, piece, close: delimiter },
   };
 }
 
@@ -160,7 +161,7 @@ function pieceByPiece(form: 'string' | 'json', piece: WriteValue, skipped = 0): 
  * through, without line breaks; other types become strings in Postgres' text format.
  */
 export function valueWriter(type: TypeName): ValueWriter {
-  return isArray(type) ? arrayValue(scalarWriter(elementOf(type))) : scalarWriter(type);
+  return isArray(type) ? arrayWriter(scalarWriter(elementOf(type))) : scalarWriter(type);
 }
 
 /**
@@ -177,27 +178,27 @@ function scalarWriter(type: ScalarType): ValueWriter {
   return WRITERS[typeRow(type).json];
 }
 
-const copied: WriteValue = (source, start, end, out) => out.copy(source, start, end);
-const verbatim = pieceByPiece('json', copied);
-const plain: ValueWriter = {
-  ...pieceByPiece('string', copied),
-  write: (source, start, end, out) => out.plain(source, start, end),
+const copyBytes: WriteValue = (source, start, end, out) => out.copy(source, start, end);
+const verbatim = writeInPieces('json', copyBytes);
+const quotedUnescaped: ValueWriter = {
+  ...writeInPieces('string', copyBytes),
+  write: (source, start, end, out) => out.quoted(source, start, end),
 };
 
 const WRITERS: Readonly<Record<JsonForm, ValueWriter>> = {
-  bool: shortValue(bool),
+  bool: shortValueWriter(writeBool),
   number: verbatim,
-  float: shortValue(float),
-  plain,
-  string: pieceByPiece('string', (source, start, end, out) => out.escaped(source, start, end)),
-  timestamp: shortValue(timestamp),
-  timestamptz: shortValue(timestamptz),
-  base64: pieceByPiece('string', base64, 2),
+  float: shortValueWriter(writeFloat),
+  plain: quotedUnescaped,
+  string: writeInPieces('string', (source, start, end, out) => out.appendEscaped(source, start, end)),
+  timestamp: shortValueWriter(writeTimestamp),
+  timestamptz: shortValueWriter(writeTimestamptz),
+  base64: writeInPieces('string', writeBase64, 2),
   jsonb: verbatim,
-  json: pieceByPiece('json', onOneLine),
+  json: writeInPieces('json', writeWithoutBreaks),
 };
 
-function onOneLine(source: Buffer, start: number, end: number, out: JsonBytes): void {
+function writeWithoutBreaks(source: Buffer, start: number, end: number, out: JsonBytes): void {
   let from = start;
   for (let at = start; at < end; at++) {
     if (source[at] !== 0x0a && source[at] !== 0x0d) continue;
@@ -212,15 +213,15 @@ const BLANK = Buffer.from(' ');
 const TRUE = Buffer.from('true');
 const FALSE = Buffer.from('false');
 
-function bool(source: Buffer, start: number, _end: number, out: JsonBytes): void {
+function writeBool(source: Buffer, start: number, _end: number, out: JsonBytes): void {
   const word = source[start] === 0x74 ? TRUE : FALSE;
   out.copy(word, 0, word.length);
 }
 
 /** Writes a number unchanged, and `NaN` or an infinity as a string: only numbers end in a digit. */
-function float(source: Buffer, start: number, end: number, out: JsonBytes): void {
+function writeFloat(source: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isDigit(source[end - 1])) out.copy(source, start, end);
-  else out.plain(source, start, end);
+  else out.quoted(source, start, end);
 }
 
 const DATE_LENGTH = 10;
@@ -229,20 +230,20 @@ const T = 0x54;
 const Z = 0x5a;
 
 /** Writes `2026-01-31 00:00:00.5` with a T. Infinities, five-digit years and years BC keep Postgres' form. */
-function timestamp(source: Buffer, start: number, end: number, out: JsonBytes): void {
-  if (source[start + DATE_LENGTH] !== SPACE || !isDigit(source[end - 1])) out.plain(source, start, end);
-  else dateTime(source, start, end, '', out);
+function writeTimestamp(source: Buffer, start: number, end: number, out: JsonBytes): void {
+  if (source[start + DATE_LENGTH] !== SPACE || !isDigit(source[end - 1])) out.quoted(source, start, end);
+  else writeDateTime(source, start, end, '', out);
 }
 
 /** Writes `2026-01-31 00:00:00+00` as `2026-01-31T00:00:00Z`; sessions use the time zone UTC. */
-function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes): void {
+function writeTimestamptz(source: Buffer, start: number, end: number, out: JsonBytes): void {
   const zone = end - 3;
   const isUtc = source[zone] === 0x2b && source[zone + 1] === 0x30 && source[zone + 2] === 0x30;
-  if (source[start + DATE_LENGTH] !== SPACE || !isUtc) out.plain(source, start, end);
-  else dateTime(source, start, zone, 'Z', out);
+  if (source[start + DATE_LENGTH] !== SPACE || !isUtc) out.quoted(source, start, end);
+  else writeDateTime(source, start, zone, 'Z', out);
 }
 
-function dateTime(source: Buffer, start: number, end: number, zone: '' | 'Z', out: JsonBytes): void {
+function writeDateTime(source: Buffer, start: number, end: number, zone: '' | 'Z', out: JsonBytes): void {
   out.byte(QUOTE);
   out.copy(source, start, start + DATE_LENGTH);
   out.byte(T);
@@ -251,7 +252,7 @@ function dateTime(source: Buffer, start: number, end: number, zone: '' | 'Z', ou
   out.byte(QUOTE);
 }
 
-function base64(source: Buffer, start: number, end: number, out: JsonBytes): void {
+function writeBase64(source: Buffer, start: number, end: number, out: JsonBytes): void {
   out.text(Buffer.from(source.toString('latin1', start, end), 'hex').toString('base64'));
 }
 
@@ -275,130 +276,130 @@ export class ArrayReader {
   /** Offset in `source` of the last element, without its quotes; `end` is the offset after its last byte. */
   start = 0;
   end = 0;
-  escaped = false;
+  hasEscapes = false;
   readonly #end: number;
-  #at: number;
+  #offset: number;
   #inQuotes = false;
 
   constructor(source: Buffer, start: number, end: number) {
     this.source = source;
     this.#end = end;
-    this.#at = source[start] === BRACKET ? source.indexOf(EQUALS, start) + 1 : start;
+    this.#offset = source[start] === BRACKET ? source.indexOf(EQUALS, start) + 1 : start;
   }
 
   get at(): number {
-    return this.#at;
+    return this.#offset;
   }
 
   /**
-   * Returns the next token, or null at the end. If a quoted element is longer than `most` bytes, returns `unfinished`,
+   * Returns the next token, or null at the end. If a quoted element is longer than `maxBytes`, returns `unfinished`,
    * and the next call continues the element. An unquoted element is always read whole.
    */
-  next(most = Number.POSITIVE_INFINITY): ArrayToken | null {
-    if (this.#inQuotes) return this.#quoted(most);
-    if (this.#at >= this.#end) return null;
-    switch (this.source[this.#at]) {
+  next(maxBytes = Number.POSITIVE_INFINITY): ArrayToken | null {
+    if (this.#inQuotes) return this.#readQuoted(maxBytes);
+    if (this.#offset >= this.#end) return null;
+    switch (this.source[this.#offset]) {
       case OPEN:
-        this.#at += 1;
+        this.#offset += 1;
         return 'open';
       case CLOSE:
-        this.#at += 1;
+        this.#offset += 1;
         return 'close';
       case COMMA:
-        this.#at += 1;
+        this.#offset += 1;
         return 'comma';
       case QUOTE:
-        this.#at += 1;
-        this.start = this.#at;
-        this.escaped = false;
+        this.#offset += 1;
+        this.start = this.#offset;
+        this.hasEscapes = false;
         this.#inQuotes = true;
-        return this.#quoted(most);
+        return this.#readQuoted(maxBytes);
       default:
-        return this.#bare();
+        return this.#readUnquoted();
     }
   }
 
   element(): Buffer {
-    const written = this.source.subarray(this.start, this.end);
-    return this.escaped ? unescaped(written, 0, Buffer.allocUnsafe(written.length)).bytes : written;
+    const raw = this.source.subarray(this.start, this.end);
+    return this.hasEscapes ? removeBackslashes(raw, 0, Buffer.allocUnsafe(raw.length)).bytes : raw;
   }
 
-  #quoted(most: number): ArrayToken {
+  #readQuoted(maxBytes: number): ArrayToken {
     const { source } = this;
-    const end = Math.min(this.#end, this.#at + most);
-    let at = this.#at;
+    const end = Math.min(this.#end, this.#offset + maxBytes);
+    let at = this.#offset;
     while (at < end && source[at] !== QUOTE) {
       if (source[at] === BACKSLASH) {
-        this.escaped = true;
+        this.hasEscapes = true;
         at += 1;
       }
       at += 1;
     }
-    this.#at = at;
+    this.#offset = at;
     if (at >= this.#end) throw new InternalError('an array ends inside an element');
     if (at >= end) return 'unfinished';
     this.#inQuotes = false;
     this.end = at;
-    this.#at += 1;
+    this.#offset += 1;
     return 'element';
   }
 
   /** Reads an unquoted element, which ends at the next comma or brace. Unquoted NULL means null; quoted, it is text. */
-  #bare(): ArrayToken {
+  #readUnquoted(): ArrayToken {
     const { source } = this;
-    let at = this.#at;
+    let at = this.#offset;
     while (at < this.#end && source[at] !== COMMA && source[at] !== CLOSE) at += 1;
-    this.start = this.#at;
+    this.start = this.#offset;
     this.end = at;
-    this.escaped = false;
-    this.#at = at;
+    this.hasEscapes = false;
+    this.#offset = at;
     const isNull =
       at - this.start === 4 && source.toString('latin1', this.start, at).toUpperCase() === 'NULL';
     return isNull ? 'null' : 'element';
   }
 }
 
-function unescaped(
-  written: Buffer,
+function removeBackslashes(
+  raw: Buffer,
   at: number,
-  room: Buffer,
+  buffer: Buffer,
 ): { readonly bytes: Buffer; readonly at: number } {
   let length = 0;
   let from = at;
-  for (; from < written.length && length < room.length; from++) {
-    if (written[from] === BACKSLASH) from += 1;
-    room[length++] = written[from] ?? 0;
+  for (; from < raw.length && length < buffer.length; from++) {
+    if (raw[from] === BACKSLASH) from += 1;
+    buffer[length++] = raw[from] ?? 0;
   }
-  return { bytes: room.subarray(0, length), at: from };
+  return { bytes: buffer.subarray(0, length), at: from };
 }
 
-function arrayValue(element: ValueWriter): ValueWriter {
-  const token = (kind: ArrayToken, reader: ArrayReader, out: JsonBytes): void => {
+function arrayWriter(element: ValueWriter): ValueWriter {
+  const writeToken = (kind: ArrayToken, reader: ArrayReader, out: JsonBytes): void => {
     if (kind === 'open') out.byte(BRACKET);
     else if (kind === 'close') out.byte(END_BRACKET);
     else if (kind === 'comma') out.byte(COMMA);
     else if (kind === 'null') out.copy(NULL, 0, NULL.length);
-    else if (kind === 'element' && reader.escaped) {
-      const plain = reader.element();
-      element.write(plain, 0, plain.length, out);
+    else if (kind === 'element' && reader.hasEscapes) {
+      const unescaped = reader.element();
+      element.write(unescaped, 0, unescaped.length, out);
     } else if (kind === 'element') element.write(reader.source, reader.start, reader.end, out);
   };
   return {
     write: (source, start, end, out) => {
       const reader = new ArrayReader(source, start, end);
-      for (let kind = reader.next(); kind !== null; kind = reader.next()) token(kind, reader, out);
+      for (let kind = reader.next(); kind !== null; kind = reader.next()) writeToken(kind, reader, out);
     },
     *portions(source, start, end, out) {
       const reader = new ArrayReader(source, start, end);
-      let due = start + PORTION_BYTES;
+      let nextYield = start + PORTION_BYTES;
       for (let kind = reader.next(PORTION_BYTES); kind !== null; kind = reader.next(PORTION_BYTES)) {
         if (kind === 'element' && reader.end - reader.start > PORTION_BYTES) {
-          yield* largeElement(element, reader, out);
+          yield* writeLargeElement(element, reader, out);
         } else {
-          token(kind, reader, out);
+          writeToken(kind, reader, out);
         }
-        if (reader.at < due) continue;
-        due = reader.at + PORTION_BYTES;
+        if (reader.at < nextYield) continue;
+        nextYield = reader.at + PORTION_BYTES;
         yield;
       }
     },
@@ -406,21 +407,25 @@ function arrayValue(element: ValueWriter): ValueWriter {
   };
 }
 
-function* largeElement({ write, pieces }: ValueWriter, reader: ArrayReader, out: JsonBytes): Generator<void> {
+function* writeLargeElement(
+  { write, pieces }: ValueWriter,
+  reader: ArrayReader,
+  out: JsonBytes,
+): Generator<void> {
   if (pieces === null) {
-    const whole = reader.element();
-    write(whole, 0, whole.length, out);
+    const value = reader.element();
+    write(value, 0, value.length, out);
     return;
   }
-  const written = reader.source.subarray(reader.start, reader.end);
-  const room = Buffer.allocUnsafe(PORTION_BYTES);
-  let { bytes, at } = unescaped(written, 0, Buffer.allocUnsafe(pieces.skipped + PORTION_BYTES));
+  const raw = reader.source.subarray(reader.start, reader.end);
+  const buffer = Buffer.allocUnsafe(PORTION_BYTES);
+  let { bytes, at } = removeBackslashes(raw, 0, Buffer.allocUnsafe(pieces.prefixBytes + PORTION_BYTES));
   pieces.open(out);
-  pieces.piece(bytes, pieces.skipped, bytes.length, out);
+  pieces.piece(bytes, pieces.prefixBytes, bytes.length, out);
   // INVARIANT: all pieces but the last are `PORTION_BYTES` long.
-  while (at < written.length) {
+  while (at < raw.length) {
     yield;
-    ({ bytes, at } = unescaped(written, at, room));
+    ({ bytes, at } = removeBackslashes(raw, at, buffer));
     pieces.piece(bytes, 0, bytes.length, out);
   }
   pieces.close(out);

@@ -1,32 +1,33 @@
 import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
 import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaSelection } from '../../model/graph/index.js';
-import { malformed, shownName, termIn, unknownName } from './problem.js';
+import { malformed, readTerm, shownName, unknownName } from './problem.js';
 
 /** Parameters that select part of the schema. In a URL, `names` and `parts` are comma-separated lists. */
 export const SCHEMA_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;
 
 /** Reads which part of the schema is requested; null means all of it. @throws QueryError E0511 */
-export function schemaSelection(given: Readonly<Partial<Record<string, unknown>>>): SchemaSelection | null {
-  const { names: wantedNames, parts: wantedParts } = given;
-  const names = wantedNames === undefined ? null : listOf('names', wantedNames);
-  const parts = wantedParts === undefined ? null : listOf('parts', wantedParts).map(partNamed);
-  const index = given['index'] === undefined ? false : flagOf('index', given['index']);
-  if (!index && given['from'] !== undefined) throw malformed('`from` goes with `index` only').about('/from');
+export function schemaSelection(members: Readonly<Partial<Record<string, unknown>>>): SchemaSelection | null {
+  const { names: rawNames, parts: rawParts } = members;
+  const names = rawNames === undefined ? null : readList('names', rawNames);
+  const parts = rawParts === undefined ? null : readList('parts', rawParts).map(partNamed);
+  const index = members['index'] === undefined ? false : readFlag('index', members['index']);
+  if (!index && members['from'] !== undefined)
+    throw malformed('`from` goes with `index` only').about('/from');
   if (index && (names !== null || parts !== null))
     throw malformed('`index` goes with neither `names` nor `parts`');
-  if (index) return { kind: 'index', from: countOf('from', given['from'] ?? 0) };
+  if (index) return { kind: 'index', from: readCount('from', members['from'] ?? 0) };
   return names === null && parts === null ? null : { kind: 'part', names, parts };
 }
 
-function listOf(name: string, given: unknown): readonly string[] {
+function readList(name: string, value: unknown): readonly string[] {
   const list: readonly unknown[] =
-    typeof given === 'string' ? given.split(',') : Array.isArray(given) ? given : [];
-  if (list.length === 0 || list.some((one) => typeof one !== 'string'))
+    typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [];
+  if (list.length === 0 || list.some((item) => typeof item !== 'string'))
     throw malformed(`\`${name}\` must be a list of names`).about(`/${name}`);
   if (list.length > MOST_NAMES)
     throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: MOST_NAMES }).about(`/${name}`);
-  return list.map((one) => termIn(name, String(one)));
+  return list.map((item) => readTerm(name, String(item)));
 }
 
 function partNamed(name: string): SchemaPart {
@@ -36,14 +37,14 @@ function partNamed(name: string): SchemaPart {
   return part;
 }
 
-function flagOf(name: string, given: unknown): boolean {
-  if (given === true || given === 'true') return true;
-  if (given === false || given === 'false') return false;
+function readFlag(name: string, value: unknown): boolean {
+  if (value === true || value === 'true') return true;
+  if (value === false || value === 'false') return false;
   throw malformed(`\`${name}\` is true or false`).about(`/${name}`);
 }
 
-function countOf(name: string, given: unknown): number {
-  const text = String(given);
+function readCount(name: string, value: unknown): number {
+  const text = String(value);
   if (!/^\d{1,9}$/.test(text))
     throw malformed(`\`${name}\` is a whole number, as \`next\` of the page before`).about(`/${name}`);
   return Number(text);
@@ -56,15 +57,17 @@ export function queryParameters(
   request: FastifyRequest,
   known: readonly string[],
 ): ReadonlyMap<string, string> {
-  const at = request.url.indexOf('?');
-  const found = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams(at === -1 ? '' : request.url.slice(at + 1))) {
+  const queryStart = request.url.indexOf('?');
+  const parameters = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(
+    queryStart === -1 ? '' : request.url.slice(queryStart + 1),
+  )) {
     if (!known.includes(name))
       throw unknownName(`the query has no parameter ${shownName(name)}`, name, known);
-    if (found.has(name)) throw malformed(`the parameter \`${name}\` is given twice`);
-    found.set(name, value);
+    if (parameters.has(name)) throw malformed(`the parameter \`${name}\` is given twice`);
+    parameters.set(name, value);
   }
-  return found;
+  return parameters;
 }
 
 export function flagParameter(parameters: ReadonlyMap<string, string>, name: string): boolean {
@@ -74,5 +77,5 @@ export function flagParameter(parameters: ReadonlyMap<string, string>, name: str
 }
 
 export function termParameter(parameters: ReadonlyMap<string, string>, name: string): string {
-  return termIn(name, parameters.get(name) ?? '');
+  return readTerm(name, parameters.get(name) ?? '');
 }

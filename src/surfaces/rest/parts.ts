@@ -11,11 +11,11 @@ import type { TokenParts } from './routes/token.js';
 
 /** State of the service as shown by `/health` and `/ready`. */
 export interface HealthParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
-  keptPolicy(): FallbackPolicy | null;
-  reached(): ServicesReached;
+  fallbackPolicy(): FallbackPolicy | null;
+  servicesReached(): ServicesReached;
   readonly audit: Pick<AuditLog, 'stats'>;
   /** False if other processes of the server are not ready. */
-  steady(): boolean;
+  acceptsRequests(): boolean;
   /** True if no new sessions are accepted. */
   draining(): boolean;
   readonly probes: Pick<Probes, 'count'>;

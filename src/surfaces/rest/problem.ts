@@ -11,10 +11,10 @@ export function jsonPointer(path: readonly (string | number)[]): string {
     .join('');
 }
 
-const SHOWN = 64;
+const MAX_SHOWN_NAME = 64;
 
 export function shownName(name: string): string {
-  return `\`${name.slice(0, SHOWN)}\``;
+  return `\`${name.slice(0, MAX_SHOWN_NAME)}\``;
 }
 
 /** Creates the error for a malformed request (E0511); `position` refers to the body as sent. */
@@ -28,8 +28,8 @@ export function malformed(
 
 /** Creates the error for an unknown name. The hint is the closest known name or, if none is close, all known names. */
 export function unknownName(detail: string, name: string, known: readonly string[]): QueryError {
-  const near = nearest(name, known);
-  if (near !== null) return malformed(detail, null, `perhaps you meant \`${near}\``);
+  const closest = nearest(name, known);
+  if (closest !== null) return malformed(detail, null, `perhaps you meant \`${closest}\``);
   return malformed(
     detail,
     null,
@@ -37,14 +37,14 @@ export function unknownName(detail: string, name: string, known: readonly string
   );
 }
 
-export const LONGEST_TERM = 200;
+export const MAX_TERM_LENGTH = 200;
 
 /** Trims and validates a text: 1 to 200 characters, none of them control characters. @throws QueryError E0511 */
-export function termIn(name: string, given: string): string {
-  const term = given.trim();
+export function readTerm(name: string, value: string): string {
+  const term = value.trim();
   if (term === '') throw malformed(`\`${name}\` is missing or empty`).about(`/${name}`);
-  if ([...term].length > LONGEST_TERM)
-    throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: LONGEST_TERM }).about(
+  if ([...term].length > MAX_TERM_LENGTH)
+    throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: MAX_TERM_LENGTH }).about(
       `/${name}`,
     );
   if (/[\p{Cc}\p{Cs}]/u.test(term))
@@ -61,7 +61,7 @@ export const HEAD_LIMIT = 16_384;
  * Converts a Fastify or Node error caused by the request to an error of the catalogue; returns null for any other
  * error.
  */
-export function httpFault(error: unknown): QueryError | null {
+export function toHttpError(error: unknown): QueryError | null {
   if (!(error instanceof Error)) return null;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   switch (code) {
@@ -160,7 +160,7 @@ export function hasTitle(code: string): boolean {
 }
 
 const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
-const NOTHING: JsonShape<null> = { type: 'null' };
+const NULL_SHAPE: JsonShape<null> = { type: 'null' };
 const CODE: JsonShape<string> = { type: 'string', enum: CODES, 'x-extensible': true };
 const STATUS: JsonShape<number> = { type: 'integer', minimum: 400, maximum: 599 };
 
@@ -175,7 +175,7 @@ export const PROBLEM = object(
     detail: text(),
     hint: textOrNull(),
     position: either(
-      NOTHING,
+      NULL_SHAPE,
       object(
         { offset: count(), line: count(), column: count() },
         'Position in the text of the request, in UTF-16 code units.',
@@ -233,10 +233,10 @@ export function sendProblem(
   reply: FastifyReply,
   error: QueryError,
   requestId: string,
-  more: object = {},
+  members: object = {},
 ): FastifyReply {
   // Sent as bytes, so that no serializer adds a charset, which JSON does not define.
-  const body = Buffer.from(JSON.stringify({ ...problemOf(error, requestId), ...more }));
+  const body = Buffer.from(JSON.stringify({ ...problemOf(error, requestId), ...members }));
   return reply.code(error.http).headers(problemHeaders(error, requestId)).send(body);
 }
 

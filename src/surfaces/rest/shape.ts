@@ -1,7 +1,7 @@
-declare const ADMITS: unique symbol;
+declare const VALUE_TYPE: unique symbol;
 
 /** JSON Schema (2020-12), as in OpenAPI 3.1; `T` is the type of valid values. */
-export type JsonShape<T = unknown> = Readonly<Record<string, unknown>> & { readonly [ADMITS]?: T };
+export type JsonShape<T = unknown> = Readonly<Record<string, unknown>> & { readonly [VALUE_TYPE]?: T };
 
 export type ValueOf<S> = S extends JsonShape<infer T> ? T : never;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { sql } from '../../../src/base/sql.js';
-import { contentStanding, indexContent } from '../../../src/service/indexing/index-content.js';
+import { contentStatus, indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import * as wire from '../../wire/support/bytes.js';
 import { articlesWorld } from './articles.js';
@@ -117,7 +117,7 @@ t.test('a round that a changed row brought about is not told: the row may be hid
 });
 
 t.test('the operator is told how many rows a store is behind: what the next round then does', async (t) => {
-  const standing = () => contentStanding(service.model().manifest, open.databases, ['notes']);
+  const standing = () => contentStatus(service.model().manifest, open.databases, ['notes']);
   const [before] = await standing();
   t.match(before, { version: 'raw', state: 'ready', behind: { added: 0, changed: 0, removed: 0 } });
   await engine.system.script(sql`

@@ -4,7 +4,7 @@ import { test } from 'tap';
 import { fullView, governedView, resolve } from '../../../src/model/graph/index.js';
 import { MAX_MATCHES } from '../../../src/model/graph/resolve.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
-import { contentsOf } from '../../../src/surfaces/catalog/engine-contract.js';
+import { parseContents } from '../../../src/surfaces/catalog/engine-contract.js';
 import { modelOf } from '../../../src/surfaces/catalog/model.js';
 import { accessOf, MANIFEST, POLICY } from './world.js';
 
@@ -97,7 +97,7 @@ const ALL = REFERENCE.catalog.relations.get('order')?.columns.map((c) => c.name)
 async function shown(of: Access): Promise<readonly string[]> {
   const names = new Set(relation().computed?.map((c) => c.name));
   const view = governedView(REFERENCE, of).entities.find((e) => e.name === 'order');
-  const { tables } = contentsOf((await modelOf(REFERENCE, of)).parts);
+  const { tables } = parseContents((await modelOf(REFERENCE, of)).parts);
   const table = tables.find((t) => t.name === 'order');
   const seen = (view?.columns ?? []).filter((c) => names.has(c.name)).map((c) => `${c.name} ${c.type}`);
   const listed = (table?.columns ?? []).filter((c) => names.has(c.name)).map((c) => `${c.name} ${c.type}`);

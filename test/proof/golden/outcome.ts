@@ -12,7 +12,7 @@ import {
   type Slot,
   valuesOf,
 } from 'osl-compiler';
-import { queryRequestIn } from '../../../src/surfaces/rest/bodies/query.js';
+import { toQueryRequest } from '../../../src/surfaces/rest/bodies/query.js';
 import { type Case, field } from './cases.js';
 import { CALLERS, CATALOG, type Caller } from './catalog.js';
 import type { Answer, Engine } from './engine.js';
@@ -33,7 +33,7 @@ function planOf({ query, world, joins, off }: Case, access: Access): GovernedPla
   const features = featuresBy((name) => !off.includes(name));
   const catalog = { ...CATALOG, features, joins };
   if (!query.startsWith('{')) return compile(query, catalog, access, { world });
-  const { body } = queryRequestIn(JSON.parse(query));
+  const { body } = toQueryRequest(JSON.parse(query));
   if (body.kind !== 'metrics') throw new Error(`no metrics body: ${query}`);
   return compileMetrics(body.request, catalog, access);
 }

@@ -1,6 +1,6 @@
 import type * as Compiler from 'osl-compiler';
 import { parseManifest } from '../../../src/model/manifest/index.js';
-import { queryRequestIn } from '../../../src/surfaces/rest/bodies/query.js';
+import { toQueryRequest } from '../../../src/surfaces/rest/bodies/query.js';
 import { accessOf } from '../../model/graph/world.js';
 import type { Engine } from '../golden/engine.js';
 import { padOf } from '../golden/outcome.js';
@@ -197,7 +197,7 @@ const CONDITIONS = [
 /** A question in OSL-SQL, or a metrics body. */
 export type RolledQuestion =
   | { readonly text: string }
-  | { readonly metrics: Extract<ReturnType<typeof queryRequestIn>['body'], { kind: 'metrics' }>['request'] };
+  | { readonly metrics: Extract<ReturnType<typeof toQueryRequest>['body'], { kind: 'metrics' }>['request'] };
 
 function randomText(dice: Dice): string {
   const keys = dice.some(KEYS, 0.11);
@@ -221,7 +221,7 @@ function randomMetrics(dice: Dice): RolledQuestion {
   const dimensions = dice.some(['sale__region', 'sale__status', 'sale__kind'], 0.35);
   const grain = dice.of(['day', 'week', 'month', 'hour']);
   const days = ['2026-01-01', '2026-02-01', '2026-02-02', '2026-03-01'];
-  const { body } = queryRequestIn({
+  const { body } = toQueryRequest({
     metrics: named.length === 0 ? ['rows'] : named,
     group_by: [...dimensions, ...(dice.chance(0.5) ? [`metric_time__${grain}`] : [])],
     ...(dice.chance(0.4) && { time_constraint: { start: dice.of(days), end: dice.of(days) } }),

@@ -16,7 +16,7 @@ t.test('a policy that is activated while the store is away takes nothing of the 
   let peers = 0;
   const here = (): Promise<number> => (peers++ === 0 ? Promise.resolve(2) : away());
   const counts = await SharedCounts.join(
-    { lease: away, add: away, addEntities: away, here, close: async () => undefined },
+    { lease: away, add: away, addEntities: away, heartbeat: here, close: async () => undefined },
     { tenant: 'demo', log: LOG },
   );
   t.teardown(() => counts.close());
@@ -43,7 +43,7 @@ t.test('what a slow store has counted, though too late for its answer, is not co
     });
   };
   const counts = await SharedCounts.join(
-    { lease: away, add, addEntities: away, here: async () => 1, close: async () => undefined },
+    { lease: away, add, addEntities: away, heartbeat: async () => 1, close: async () => undefined },
     { tenant: 'demo', log: LOG },
   );
   t.teardown(() => counts.close());

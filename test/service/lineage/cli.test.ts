@@ -89,7 +89,7 @@ t.test('the next process sends it, under its id', async (t) => {
     auditDir: join(dataDir, 'audit'),
     dir,
     start,
-    voice: { producer: 'urn:test', namespace: 'x://x' },
+    identity: { producer: 'urn:test', namespace: 'x://x' },
     agent: 'test',
     windowMs: 60_000,
     outboxBytes: 1e6,

@@ -31,7 +31,7 @@ const lineage = await openLineage({
   dir: join(dir, 'lineage'),
   end: endOf(audit),
   audit,
-  announces: true,
+  announcesDatasets: true,
   log: { info: quiet, warn: quiet, error: (message) => process.stderr.write(`${message}\n`) },
   urlOf: () => null,
   pollMs: 15,

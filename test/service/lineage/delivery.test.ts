@@ -9,10 +9,10 @@ import { AddressRule } from '../../../src/service/lineage/delivery/address.js';
 import {
   ATTEMPTS,
   type EventSendOptions,
+  parseRetryAfter,
   pauseAfter,
   type SendAttempt,
   send,
-  wishOf,
 } from '../../../src/service/lineage/delivery/send.js';
 import { endpointAt, SECRET } from './endpoint.js';
 import { answering, startReceiver, verifiedWith } from './receiver.js';
@@ -255,8 +255,8 @@ t.test('the schedule', (t) => {
   t.equal(pauseAfter(3, 1_000, 0), 1_800_000, 'but not sooner');
   t.equal(pauseAfter(1, 1e12, 0), 86_400_000, 'and a day at most');
   const now = Date.parse('2026-01-01T00:00:00Z');
-  t.equal(wishOf('Thu, 01 Jan 2026 00:01:00 GMT', now), 60_000);
-  t.equal(wishOf('Wed, 31 Dec 2025 00:01:00 GMT', now), 0);
-  t.equal(wishOf('soon', now), null);
+  t.equal(parseRetryAfter('Thu, 01 Jan 2026 00:01:00 GMT', now), 60_000);
+  t.equal(parseRetryAfter('Wed, 31 Dec 2025 00:01:00 GMT', now), 0);
+  t.equal(parseRetryAfter('soon', now), null);
   t.end();
 });

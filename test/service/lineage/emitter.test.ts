@@ -62,7 +62,7 @@ async function openWorld(
     auditDir: join(dir, 'audit'),
     dir: join(dir, 'lineage'),
     start: endOf(audit),
-    voice: { producer: 'urn:test', namespace: 'osl-gateway://x' },
+    identity: { producer: 'urn:test', namespace: 'osl-gateway://x' },
     agent: 'test',
     windowMs: MINUTE,
     outboxBytes: 1_048_576,

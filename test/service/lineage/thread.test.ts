@@ -40,7 +40,7 @@ const options = {
   dir: join(dir, 'lineage'),
   end: endOf(audit),
   audit,
-  announces: true,
+  announcesDatasets: true,
   log: { info: quiet, warn: quiet, error: (message: string) => errors.push(message) },
   urlOf: () => null,
   pollMs: 20,

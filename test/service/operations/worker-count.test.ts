@@ -3,8 +3,8 @@ import t from 'tap';
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { poolSizeOf } from '../../../src/service/engines.js';
 import { settingsFrom } from '../../../src/service/settings.js';
-import { placesOf } from '../../../src/service/share.js';
-import { shareOf, workersFor } from '../../../src/service/workers.js';
+import { modelSlots } from '../../../src/service/share.js';
+import { workerSettings, workersFor } from '../../../src/service/workers.js';
 
 /** How many processes `--workers` means, and how many sessions with the database each has. */
 
@@ -52,7 +52,7 @@ t.test('the sessions with the database are shared out, all of them and none twic
     for (let count = 1; count <= pool && count <= 8; count++) {
       const all = settings({ OSL_POOL_SIZE: `${pool}` });
       const shares = Array.from({ length: count }, (_, i) =>
-        poolSizeOf(NATIVE_DB, shareOf(all, i + 1, count)),
+        poolSizeOf(NATIVE_DB, workerSettings(all, i + 1, count)),
       );
       t.equal(
         shares.reduce((sum, share) => sum + share, 0),
@@ -65,8 +65,8 @@ t.test('the sessions with the database are shared out, all of them and none twic
 t.test('requests to models are shared out, and each worker has one at least', async (t) => {
   const shares = (total: number, count: number): readonly number[] =>
     Array.from({ length: count }, (_, i) => {
-      const { share } = shareOf(settings({}), i + 1, count).content;
-      return share === undefined ? 0 : placesOf(total, share);
+      const { share } = workerSettings(settings({}), i + 1, count).content;
+      return share === undefined ? 0 : modelSlots(total, share);
     });
   t.same(shares(4, 1), [4]);
   t.same(shares(4, 3), [2, 1, 1]);

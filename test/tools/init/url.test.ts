@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { connectFault, connectorUrl, withoutPassword } from '../../../src/service/connector-url.js';
+import { connectorUrl, describeConnectFault, withoutPassword } from '../../../src/service/connector-url.js';
 import { temporary } from '../cli/support.js';
 
 test("a connector's URL: the variable, else the file that NAME_FILE names", async (t) => {
@@ -19,5 +19,5 @@ test('what is shown of a URL holds no password', async (t) => {
   t.equal(withoutPassword('postgres://me:s%40cret@host:1/db?password=x'), 'postgres://me@host:1/db');
   t.equal(withoutPassword('nonsense'), 'a URL that cannot be read');
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-  t.equal(connectFault(new AggregateError([refused])), 'nothing listens there');
+  t.equal(describeConnectFault(new AggregateError([refused])), 'nothing listens there');
 });

@@ -6,7 +6,7 @@ import { readText } from '../../../model/manifest/files.js';
 import { shapeCheck } from '../../../model/manifest/schema/check.js';
 import { closed, DRAFT, named, some } from '../../../model/manifest/schema/json-schema.js';
 import { parseSource, throwProblems } from '../../../model/manifest/source.js';
-import { networkIn } from '../delivery/address.js';
+import { parseNetwork } from '../delivery/address.js';
 import { readSecret, signingKey } from './secrets.js';
 
 export type EventKind = 'run' | 'dataset';
@@ -63,7 +63,9 @@ export async function loadLineageConfig(file: string): Promise<LineageConfig> {
   const source = parseSource(await readText(file), file);
   throwProblems(source, shape(source.value));
   const document = source.value as LineageFile; // cast: checked by the schema
-  const endpoints = Object.entries(document.endpoints).map(([name, e]) => endpointOf(name, e, dirname(file)));
+  const endpoints = Object.entries(document.endpoints).map(([name, e]) =>
+    parseEndpoint(name, e, dirname(file)),
+  );
   return Object.freeze({
     namespace: document.namespace ?? null,
     windowMs: (document.window_seconds ?? 60) * 1_000,
@@ -78,21 +80,21 @@ export async function loadLineageConfig(file: string): Promise<LineageConfig> {
   });
 }
 
-function endpointOf(name: string, document: EndpointDocument, dir: string): LineageEndpoint {
+function parseEndpoint(name: string, document: EndpointDocument, dir: string): LineageEndpoint {
   const fault = (message: string): StartProblem =>
     new StartProblem(`lineage endpoint \`${name}\`: ${message}`);
   const { url, secrets, events, authorization, ca_file, allow_addresses, timeout_ms } = document;
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || parsed.username !== '' || parsed.password !== '')
     throw fault('its url must be an http or https URL without a user');
-  const placed = (reference: string): string =>
+  const resolveReference = (reference: string): string =>
     reference.startsWith('file:') ? `file:${resolve(dir, reference.slice(5))}` : reference;
-  const keys = secrets.map(placed);
-  const bearer = authorization === undefined ? null : placed(authorization);
+  const keys = secrets.map(resolveReference);
+  const bearer = authorization === undefined ? null : resolveReference(authorization);
   try {
     for (const secret of keys) signingKey(readSecret(secret));
     if (bearer !== null) readSecret(bearer);
-    for (const network of allow_addresses ?? []) networkIn(network);
+    for (const network of allow_addresses ?? []) parseNetwork(network);
   } catch (error) {
     throw fault(messageOf(error));
   }
@@ -102,13 +104,13 @@ function endpointOf(name: string, document: EndpointDocument, dir: string): Line
     secrets: keys,
     events: events ?? (['run', 'dataset'] as const),
     authorization: bearer,
-    ca: ca_file === undefined ? null : pem(resolve(dir, ca_file), fault),
+    ca: ca_file === undefined ? null : readPem(resolve(dir, ca_file), fault),
     allowAddresses: allow_addresses ?? [],
     timeoutMs: timeout_ms ?? 15_000,
   });
 }
 
-function pem(file: string, fault: (message: string) => StartProblem): string {
+function readPem(file: string, fault: (message: string) => StartProblem): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

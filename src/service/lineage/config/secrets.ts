@@ -7,16 +7,16 @@ import { readFileSync } from 'node:fs';
  * @throws Error if the secret is missing
  */
 export function readSecret(reference: string): string {
-  const rest = reference.slice(reference.indexOf(':') + 1);
+  const location = reference.slice(reference.indexOf(':') + 1);
   if (reference.startsWith('file:')) {
     try {
-      return readFileSync(rest, 'utf8').trim();
+      return readFileSync(location, 'utf8').trim();
     } catch {
-      throw new Error(`the secret file ${rest} cannot be read`);
+      throw new Error(`the secret file ${location} cannot be read`);
     }
   }
-  const value = process.env[rest];
-  if (value === undefined || value === '') throw new Error(`the environment variable ${rest} is not set`);
+  const value = process.env[location];
+  if (value === undefined || value === '') throw new Error(`the environment variable ${location} is not set`);
   return value;
 }
 

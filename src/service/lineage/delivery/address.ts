@@ -28,48 +28,49 @@ const RESERVED: readonly string[] = [
 const PUBLIC_V6: readonly string[] = ['2000::/3'];
 
 /** Parses CIDR notation. @throws Error if malformed */
-export function networkIn(text: string): Network {
+export function parseNetwork(text: string): Network {
   const network = text.includes('/') ? networkOf(text) : null;
   if (network === null) throw new Error(`\`${text}\` is no network, such as 10.0.0.0/8 or fd00::/8`);
   return network;
 }
 
-function listOf(networks: readonly string[]): BlockList {
+function blockListOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
-  for (const { address, prefix, family } of networks.map(networkIn)) list.addSubnet(address, prefix, family);
+  for (const { address, prefix, family } of networks.map(parseNetwork))
+    list.addSubnet(address, prefix, family);
   return list;
 }
 
 /** Decides which network addresses an endpoint may have. */
 export class AddressRule {
-  readonly #reserved = listOf(RESERVED);
-  readonly #publicV6 = listOf(PUBLIC_V6);
+  readonly #reserved = blockListOf(RESERVED);
+  readonly #publicV6 = blockListOf(PUBLIC_V6);
   readonly #allowed: BlockList;
-  readonly #secure: boolean;
+  readonly #usesTls: boolean;
 
-  /** @param secure true for TLS; without it, only addresses in `allowAddresses` are permitted */
-  constructor(allowAddresses: readonly string[], secure: boolean) {
-    this.#allowed = listOf(allowAddresses);
-    this.#secure = secure;
+  /** @param usesTls true for TLS; without it, only addresses in `allowAddresses` are permitted */
+  constructor(allowAddresses: readonly string[], usesTls: boolean) {
+    this.#allowed = blockListOf(allowAddresses);
+    this.#usesTls = usesTls;
   }
 
   permits(address: string): boolean {
-    const plain = unmapped(address);
-    const family = isIPv4(plain) ? 'ipv4' : 'ipv6';
-    if (isIP(plain) === 0) return false;
-    if (this.#allowed.check(plain, family)) return true;
-    if (!this.#secure || this.#reserved.check(plain, family)) return false;
-    return family === 'ipv4' || this.#publicV6.check(plain, family);
+    const normalized = normalizeAddress(address);
+    const family = isIPv4(normalized) ? 'ipv4' : 'ipv6';
+    if (isIP(normalized) === 0) return false;
+    if (this.#allowed.check(normalized, family)) return true;
+    if (!this.#usesTls || this.#reserved.check(normalized, family)) return false;
+    return family === 'ipv4' || this.#publicV6.check(normalized, family);
   }
 }
 
 /** Converts IPv4-mapped IPv6 addresses to IPv4, and removes scopes. */
-function unmapped(address: string): string {
-  const bare = address.replace(/%.*$/, '');
-  const dotted = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1];
+function normalizeAddress(address: string): string {
+  const withoutScope = address.replace(/%.*$/, '');
+  const dotted = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(withoutScope)?.[1];
   if (dotted !== undefined) return dotted;
-  const hex = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(bare);
-  if (hex === null) return bare;
+  const hex = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(withoutScope);
+  if (hex === null) return withoutScope;
   const [high, low] = [Number.parseInt(hex[1] ?? '', 16), Number.parseInt(hex[2] ?? '', 16)];
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }

@@ -11,7 +11,7 @@ interface DeliveryOptions {
   readonly clock: LineageClock;
   readonly agent: string;
   readonly signal: AbortSignal;
-  readonly chance: () => number;
+  readonly random: () => number;
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
@@ -20,10 +20,10 @@ interface DeliveryCounts {
   failed: number;
 }
 
-const AT_ONCE = 4;
+const MAX_CONCURRENT = 4;
 /** Maximum time in ms between two checks of the outbox. */
-const LONGEST_NAP = 60_000;
-const DISK_PAUSE = 10_000;
+const MAX_CHECK_INTERVAL_MS = 60_000;
+const DISK_PAUSE_MS = 10_000;
 
 /**
  * Delivers the outbox to one endpoint, independently of others. The order is not guaranteed, since a failed event
@@ -32,42 +32,42 @@ const DISK_PAUSE = 10_000;
 export class EndpointDelivery {
   readonly counts: DeliveryCounts = { delivered: 0, failed: 0 };
   readonly #options: DeliveryOptions;
-  readonly #underWay = new Map<string, Promise<void>>();
-  #wake: AbortController = new AbortController();
+  readonly #inProgress = new Map<string, Promise<void>>();
+  #sleepAbort: AbortController = new AbortController();
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
   }
 
-  poke(): void {
-    this.#wake.abort();
+  wake(): void {
+    this.#sleepAbort.abort();
   }
 
   /** Runs until the signal aborts; completes deliveries in progress. */
   async run(): Promise<void> {
     const { signal, clock } = this.#options;
-    signal.addEventListener('abort', () => this.poke(), { once: true });
+    signal.addEventListener('abort', () => this.wake(), { once: true });
     while (!signal.aborted) {
-      this.#wake = new AbortController();
-      const next = this.#start();
+      this.#sleepAbort = new AbortController();
+      const waitMs = this.#sendDue();
       if (signal.aborted) break;
-      await clock.sleep(next, this.#wake.signal);
+      await clock.sleep(waitMs, this.#sleepAbort.signal);
     }
-    await Promise.all(this.#underWay.values());
+    await Promise.all(this.#inProgress.values());
   }
 
   /** Sends as many due events as capacity permits. Returns the time in ms until the next event is due. */
-  #start(): number {
+  #sendDue(): number {
     const { outbox, endpoint, clock } = this.#options;
-    let soonest = clock.now() + LONGEST_NAP;
+    let nextDue = clock.now() + MAX_CHECK_INTERVAL_MS;
     for (const message of outbox.state.queue(endpoint.name).pending.values()) {
-      if (this.#underWay.size >= AT_ONCE) break;
-      if (this.#underWay.has(message.id)) continue;
+      if (this.#inProgress.size >= MAX_CONCURRENT) break;
+      if (this.#inProgress.has(message.id)) continue;
       const { due = 0 } = message.targets.get(endpoint.name) ?? {};
       if (due <= clock.now()) this.#send(message);
-      else soonest = Math.min(soonest, due);
+      else nextDue = Math.min(nextDue, due);
     }
-    return Math.max(0, soonest - clock.now());
+    return Math.max(0, nextDue - clock.now());
   }
 
   #send(message: OutboxMessage): void {
@@ -76,23 +76,23 @@ export class EndpointDelivery {
       .catch(async (error: unknown) => {
         // The result could not be stored, so the event will be sent again later.
         this.#options.warn('the lineage outbox cannot be written', { error: String(error) });
-        await this.#options.clock.sleep(DISK_PAUSE, this.#options.signal);
+        await this.#options.clock.sleep(DISK_PAUSE_MS, this.#options.signal);
       })
       .finally(() => {
-        this.#underWay.delete(id);
-        this.poke();
+        this.#inProgress.delete(id);
+        this.wake();
       });
-    this.#underWay.set(id, sending);
+    this.#inProgress.set(id, sending);
   }
 
   async #attempt(message: OutboxMessage): Promise<void> {
     const { endpoint, clock, agent } = this.#options;
     const attempt = await send(endpoint, message, { now: () => clock.now(), agent });
-    await this.#noted(message, attempt);
+    await this.#recordAttempt(message, attempt);
   }
 
-  async #noted(message: OutboxMessage, attempt: SendAttempt): Promise<void> {
-    const { endpoint, outbox, clock, chance, warn } = this.#options;
+  async #recordAttempt(message: OutboxMessage, attempt: SendAttempt): Promise<void> {
+    const { endpoint, outbox, clock, random, warn } = this.#options;
     const { name, url } = endpoint;
     switch (attempt.kind) {
       case 'delivered':
@@ -107,7 +107,7 @@ export class EndpointDelivery {
       case 'failed': {
         this.counts.failed += 1;
         const attempts = (message.targets.get(name)?.attempts ?? 0) + 1;
-        const pause = pauseAfter(attempts, attempt.wishMs, chance());
+        const pause = pauseAfter(attempts, attempt.retryAfterMs, random());
         const due = pause === null ? null : clock.now() + pause;
         await outbox.failed(message.id, name, attempts, due, attempt.reason);
         if (due === null)
@@ -132,13 +132,13 @@ export interface LineageClock {
 }
 
 /** Longest timer in ms, since Node limits them to about 24 days. */
-const LONGEST = 2_000_000_000;
+const MAX_TIMER_MS = 2_000_000_000;
 
 export const systemClock: LineageClock = Object.freeze({
   now: () => Date.now(),
   sleep: async (ms: number, signal: AbortSignal) => {
     try {
-      await sleep(Math.min(ms, LONGEST), undefined, { signal });
+      await sleep(Math.min(ms, MAX_TIMER_MS), undefined, { signal });
     } catch (error) {
       if (!signal.aborted) throw error;
     }

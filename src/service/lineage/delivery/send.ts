@@ -28,9 +28,9 @@ export type SendAttempt =
   | { readonly kind: 'delivered'; readonly status: number }
   /** The endpoint answered with status 410. */
   | { readonly kind: 'gone' }
-  | { readonly kind: 'failed'; readonly reason: string; readonly wishMs: number | null };
+  | { readonly kind: 'failed'; readonly reason: string; readonly retryAfterMs: number | null };
 
-interface Letter {
+interface WebhookMessage {
   readonly id: string;
   readonly body: string;
 }
@@ -46,17 +46,21 @@ export interface EventSendOptions {
 /** Posts a letter (an event's id and body) in a single attempt, within the endpoint's timeout. Never rejects. */
 export async function send(
   endpoint: LineageEndpoint,
-  letter: Letter,
+  message: WebhookMessage,
   options: EventSendOptions,
 ): Promise<SendAttempt> {
   try {
-    return await posted(endpoint, letter, options);
+    return await post(endpoint, message, options);
   } catch (error) {
-    return { kind: 'failed', reason: reasonOf(error), wishMs: null };
+    return { kind: 'failed', reason: reasonOf(error), retryAfterMs: null };
   }
 }
 
-function posted(endpoint: LineageEndpoint, letter: Letter, options: EventSendOptions): Promise<SendAttempt> {
+function post(
+  endpoint: LineageEndpoint,
+  message: WebhookMessage,
+  options: EventSendOptions,
+): Promise<SendAttempt> {
   const url = new URL(endpoint.url);
   const secure = url.protocol === 'https:';
   const rule = new AddressRule(endpoint.allowAddresses, secure);
@@ -67,9 +71,9 @@ function posted(endpoint: LineageEndpoint, letter: Letter, options: EventSendOpt
   const seconds = Math.floor(options.now() / 1_000);
   const headers = {
     'content-type': 'application/json',
-    'content-length': Buffer.byteLength(letter.body),
+    'content-length': Buffer.byteLength(message.body),
     'user-agent': options.agent,
-    ...signedHeaders(letter.id, seconds, letter.body, keys),
+    ...signedHeaders(message.id, seconds, message.body, keys),
     ...(endpoint.authorization !== null && { authorization: readSecret(endpoint.authorization) }),
   };
   const request = secure ? secureRequest : plainRequest;
@@ -82,17 +86,17 @@ function posted(endpoint: LineageEndpoint, letter: Letter, options: EventSendOpt
       maxHeaderSize: 16_384,
       ...(endpoint.ca !== null && { ca: endpoint.ca }),
     });
-    const late = setTimeout(() => outgoing.destroy(new Error('no answer in time')), endpoint.timeoutMs);
-    const settle = (end: () => void): void => {
-      clearTimeout(late);
-      end();
+    const timeout = setTimeout(() => outgoing.destroy(new Error('no answer in time')), endpoint.timeoutMs);
+    const finish = (settlePromise: () => void): void => {
+      clearTimeout(timeout);
+      settlePromise();
       outgoing.destroy();
     };
-    outgoing.once('socket', (socket) => guard(socket, rule, outgoing));
-    outgoing.once('response', (answer) => settle(() => resolve(judged(answer, options.now()))));
+    outgoing.once('socket', (socket) => checkPeer(socket, rule, outgoing));
+    outgoing.once('response', (response) => finish(() => resolve(toAttempt(response, options.now()))));
     // Only the first event settles the promise; later errors have no effect.
-    outgoing.on('error', (error) => settle(() => reject(error)));
-    outgoing.end(letter.body);
+    outgoing.on('error', (error) => finish(() => reject(error)));
+    outgoing.end(message.body);
   });
 }
 
@@ -101,9 +105,10 @@ const NOT_ALLOWED = 'its address is private or reserved, and not in allow_addres
 /** INVARIANT: the checked addresses are those that the socket connects to, so DNS rebinding is impossible. */
 function permittedLookup(rule: AddressRule, resolver: LookupFunction): LookupFunction {
   return (hostname, lookupOptions, done) => {
-    resolver(hostname, { ...lookupOptions, all: true }, (error, found) => {
-      const all = typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found;
-      const permitted = (all ?? []).filter(({ address }) => rule.permits(address));
+    resolver(hostname, { ...lookupOptions, all: true }, (error, addresses) => {
+      const candidates =
+        typeof addresses === 'string' ? [{ address: addresses, family: isIP(addresses) }] : addresses;
+      const permitted = (candidates ?? []).filter(({ address }) => rule.permits(address));
       const [first] = permitted;
       if (error !== null) done(error, []);
       else if (first === undefined) done(new Error(NOT_ALLOWED), []);
@@ -118,21 +123,21 @@ const systemLookup: LookupFunction = (hostname, options, done) => {
 };
 
 /** Checks the address of the connected peer again before anything is sent. */
-function guard(socket: Socket, rule: AddressRule, outgoing: ClientRequest): void {
+function checkPeer(socket: Socket, rule: AddressRule, outgoing: ClientRequest): void {
   socket.once('connect', () => {
     if (!rule.permits(socket.remoteAddress ?? '')) outgoing.destroy(new Error(NOT_ALLOWED));
   });
 }
 
-function judged(answer: IncomingMessage, now: number): SendAttempt {
-  const status = answer.statusCode ?? 0;
+function toAttempt(response: IncomingMessage, now: number): SendAttempt {
+  const status = response.statusCode ?? 0;
   if (status >= 200 && status < 300) return { kind: 'delivered', status };
   if (status === 410) return { kind: 'gone' };
   const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
   return {
     kind: 'failed',
     reason: `status ${status}${redirect}`,
-    wishMs: wishOf(answer.headers['retry-after'], now),
+    retryAfterMs: parseRetryAfter(response.headers['retry-after'], now),
   };
 }
 
@@ -147,29 +152,29 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 /** Pauses in ms after each attempt; after the last one, an event becomes a dead letter. */
-const PAUSES: readonly number[] = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];
+const PAUSES_MS: readonly number[] = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];
 
-export const ATTEMPTS: number = PAUSES.length + 1;
+export const ATTEMPTS: number = PAUSES_MS.length + 1;
 
 /** The longest `Retry-After` that is honoured, in ms. */
-const LONGEST_WISH = 24 * HOUR;
+const MAX_RETRY_AFTER_MS = 24 * HOUR;
 
 /**
- * Returns the pause before the next attempt in ms, with up to 20 % jitter, at least `wish` (up to 24 h); null if no
+ * Returns the pause before the next attempt in ms, with up to 20 % jitter, at least `retryAfterMs` (up to 24 h); null if no
  * attempts are left.
  *
  * @param attempts attempts made so far, at least one
- * @param wish the receiver's `Retry-After` in ms; null if absent or malformed
- * @param chance random number from 0 to 1
+ * @param retryAfterMs the receiver's `Retry-After` in ms; null if absent or malformed
+ * @param random random number from 0 to 1
  */
-export function pauseAfter(attempts: number, wish: number | null, chance: number): number | null {
-  const pause = PAUSES[attempts - 1];
+export function pauseAfter(attempts: number, retryAfterMs: number | null, random: number): number | null {
+  const pause = PAUSES_MS[attempts - 1];
   if (pause === undefined) return null;
-  return Math.max(Math.round(pause * (1 + chance / 5)), Math.min(wish ?? 0, LONGEST_WISH));
+  return Math.max(Math.round(pause * (1 + random / 5)), Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
 }
 
 /** Parses `Retry-After` to a time in ms from `now`; null if absent or malformed. */
-export function wishOf(header: string | undefined, now: number): number | null {
+export function parseRetryAfter(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * SECOND;
   const date = Date.parse(header);

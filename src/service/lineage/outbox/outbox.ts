@@ -25,7 +25,7 @@ interface OutboxOptions {
 /**
  * Slack in bytes. A journal over four times this size is compacted if it exceeds this plus three times its live data.
  */
-const SLACK = 1_048_576;
+const SLACK_BYTES = 1_048_576;
 
 /**
  * Stores undelivered events on disk. If the space of an endpoint is full, its oldest dead letters are dropped and, if
@@ -35,7 +35,7 @@ export class Outbox {
   readonly state: OutboxState;
   readonly #journal: Journal<OutboxEntry>;
   readonly #options: OutboxOptions;
-  readonly #writing = new Serial();
+  readonly #writes = new Serial();
 
   private constructor(journal: Journal<OutboxEntry>, state: OutboxState, options: OutboxOptions) {
     this.#journal = journal;
@@ -45,37 +45,38 @@ export class Outbox {
 
   /** @param start position in the audit log at which a new outbox starts */
   static async open(options: OutboxOptions, start: AuditLogPosition): Promise<Outbox> {
-    const { journal, entries, cut } = await openJournal<OutboxEntry>(options.file);
-    if (cut > 0) options.warn('the end of the lineage outbox was not whole and is cut off', { bytes: cut });
+    const { journal, entries, truncatedBytes } = await openJournal<OutboxEntry>(options.file);
+    if (truncatedBytes > 0)
+      options.warn('the end of the lineage outbox was not whole and is cut off', { bytes: truncatedBytes });
     const outbox = new Outbox(journal, OutboxState.of(entries), options);
     if (outbox.state.cursor === null) await outbox.#write([{ t: 'cursor', ...start }], true);
-    await outbox.#settleEndpoints();
+    await outbox.#applyEndpointChanges();
     return outbox;
   }
 
-  /** Adds events and, in the same atomic group, the entries `also`, such as the log cursor. */
-  async add(events: readonly NewEvent[], also: readonly OutboxEntry[]): Promise<void> {
-    const room = new Map(this.#options.endpoints.map((e) => [e.name, this.#roomOf(e.name)]));
+  /** Adds events and, in the same atomic group, `extraEntries`, such as the log cursor. */
+  async add(events: readonly NewEvent[], extraEntries: readonly OutboxEntry[]): Promise<void> {
+    const freeBytes = new Map(this.#options.endpoints.map((e) => [e.name, this.#freeBytesOf(e.name)]));
     const dropped = new Map<string, number>();
     const entries: OutboxEntry[] = [];
     const at = this.#options.now();
     for (const { id, kind, body } of events) {
       const bytes = Buffer.byteLength(body);
-      const to = this.#options.endpoints
+      const targets = this.#options.endpoints
         .filter((e) => e.events.includes(kind))
         .filter(({ name }) => {
-          const left = (room.get(name) ?? 0) - bytes;
-          if (left >= 0) room.set(name, left);
+          const remaining = (freeBytes.get(name) ?? 0) - bytes;
+          if (remaining >= 0) freeBytes.set(name, remaining);
           else dropped.set(name, (dropped.get(name) ?? 0) + 1);
-          return left >= 0;
+          return remaining >= 0;
         })
         .map((e) => e.name);
-      if (to.length > 0) entries.push({ t: 'event', id, kind, at, body, to });
-      for (const name of to)
-        if (this.state.off.has(name)) entries.push({ t: 'dead', id, to: name, why: GONE, at });
+      if (targets.length > 0) entries.push({ t: 'event', id, kind, at, body, to: targets });
+      for (const name of targets)
+        if (this.state.disabled.has(name)) entries.push({ t: 'dead', id, to: name, why: GONE, at });
     }
-    for (const [to, count] of dropped) entries.push({ t: 'dropped', to, count });
-    await this.#write([...this.#forgotten(events), ...entries, ...also], true);
+    for (const [targets, count] of dropped) entries.push({ t: 'dropped', to: targets, count });
+    await this.#write([...this.#dropDeadLetters(events), ...entries, ...extraEntries], true);
     for (const [endpoint, count] of dropped)
       this.#options.warn('lineage events are given up: the outbox is full', { endpoint, events: count });
   }
@@ -85,95 +86,105 @@ export class Outbox {
   }
 
   /** @param due time of the next attempt; null makes the event a dead letter */
-  failed(id: string, endpoint: string, attempts: number, due: number | null, why: string): Promise<void> {
+  failed(id: string, endpoint: string, attempts: number, due: number | null, reason: string): Promise<void> {
     const at = this.#options.now();
-    const tried: OutboxEntry = { t: 'tried', id, to: endpoint, n: attempts, due: due ?? at, why };
-    return this.#write(due === null ? [tried, { t: 'dead', id, to: endpoint, why, at }] : [tried], false);
+    const attempt: OutboxEntry = { t: 'tried', id, to: endpoint, n: attempts, due: due ?? at, why: reason };
+    return this.#write(
+      due === null ? [attempt, { t: 'dead', id, to: endpoint, why: reason, at }] : [attempt],
+      false,
+    );
   }
 
   /** Disables an endpoint, so that its pending and future events are dead letters. */
   turnOff(endpoint: string, url: string): Promise<void> {
     const at = this.#options.now();
-    const waiting = [...this.state.queue(endpoint).pending.keys()].map(
+    const deadLetters = [...this.state.queue(endpoint).pending.keys()].map(
       (id): OutboxEntry => ({ t: 'dead', id, to: endpoint, why: GONE, at }),
     );
-    return this.#write([{ t: 'off', to: endpoint, url, at }, ...waiting], true);
+    return this.#write([{ t: 'off', to: endpoint, url, at }, ...deadLetters], true);
   }
 
   /** Makes dead letters pending again and re-enables their endpoints. Returns the number of dead letters. */
-  async replay(pick: (message: OutboxMessage, endpoint: string) => boolean): Promise<number> {
-    const again = [...this.state.messages.values()].flatMap((m) =>
+  async replay(matches: (message: OutboxMessage, endpoint: string) => boolean): Promise<number> {
+    const replayed = [...this.state.messages.values()].flatMap((m) =>
       [...m.targets]
-        .filter(([endpoint, target]) => target.state === 'dead' && pick(m, endpoint))
-        .map(([to]): OutboxEntry => ({ t: 'again', id: m.id, to })),
+        .filter(([endpoint, target]) => target.state === 'dead' && matches(m, endpoint))
+        .map(([targets]): OutboxEntry => ({ t: 'again', id: m.id, to: targets })),
     );
-    const on = [...this.state.off.keys()].filter((name) =>
-      again.some((e) => e.t === 'again' && e.to === name),
+    const reenabled = [...this.state.disabled.keys()].filter((name) =>
+      replayed.some((e) => e.t === 'again' && e.to === name),
     );
-    if (again.length > 0)
-      await this.#write([...on.map((to): OutboxEntry => ({ t: 'on', to })), ...again], true);
-    return again.length;
+    if (replayed.length > 0)
+      await this.#write(
+        [...reenabled.map((targets): OutboxEntry => ({ t: 'on', to: targets })), ...replayed],
+        true,
+      );
+    return replayed.length;
   }
 
   async close(): Promise<void> {
-    await this.#writing.settled();
+    await this.#writes.settled();
     await this.#journal.close();
   }
 
-  #roomOf(endpoint: string): number {
+  #freeBytesOf(endpoint: string): number {
     return this.#options.maxBytes - this.state.queue(endpoint).pendingBytes;
   }
 
   /** Returns the journal entries that drop dead letters, oldest first, to make room for `events`. */
-  #forgotten(events: readonly NewEvent[]): readonly OutboxEntry[] {
+  #dropDeadLetters(events: readonly NewEvent[]): readonly OutboxEntry[] {
     return this.#options.endpoints.flatMap(({ name, events: kinds }): readonly OutboxEntry[] => {
-      const coming = events
+      const newBytes = events
         .filter((e) => kinds.includes(e.kind))
         .reduce((sum, e) => sum + Buffer.byteLength(e.body), 0);
       const { pendingBytes, deadBytes, dead } = this.state.queue(name);
-      let over = pendingBytes + deadBytes + coming - this.#options.maxBytes;
-      const gone: OutboxEntry[] = [];
+      let excess = pendingBytes + deadBytes + newBytes - this.#options.maxBytes;
+      const removals: OutboxEntry[] = [];
       for (const { id, body } of dead.values()) {
-        if (over <= 0) break;
-        over -= Buffer.byteLength(body);
-        gone.push({ t: 'done', id, to: name });
+        if (excess <= 0) break;
+        excess -= Buffer.byteLength(body);
+        removals.push({ t: 'done', id, to: name });
       }
-      if (gone.length === 0) return [];
+      if (removals.length === 0) return [];
       this.#options.warn('dead letters are given up: the outbox is full', {
         endpoint: name,
-        events: gone.length,
+        events: removals.length,
       });
-      return [...gone, { t: 'dropped', to: name, count: gone.length }];
+      return [...removals, { t: 'dropped', to: name, count: removals.length }];
     });
   }
 
   /** Drops events of endpoints that are no longer configured, and re-enables endpoints with a new URL. */
-  async #settleEndpoints(): Promise<void> {
+  async #applyEndpointChanges(): Promise<void> {
     const urls = new Map(this.#options.endpoints.map((e) => [e.name, e.url]));
-    const on = [...this.state.off].filter(([name, { url }]) => urls.get(name) !== url);
-    const gone = [...this.state.messages.values()].flatMap((m) =>
+    const reenabled = [...this.state.disabled].filter(([name, { url }]) => urls.get(name) !== url);
+    const removals = [...this.state.messages.values()].flatMap((m) =>
       [...m.targets.keys()]
-        .filter((to) => !urls.has(to))
-        .map((to): OutboxEntry => ({ t: 'done', id: m.id, to })),
+        .filter((targets) => !urls.has(targets))
+        .map((targets): OutboxEntry => ({ t: 'done', id: m.id, to: targets })),
     );
-    if (on.length + gone.length === 0) return;
-    if (gone.length > 0)
+    if (reenabled.length + removals.length === 0) return;
+    if (removals.length > 0)
       this.#options.warn('lineage events are given up: their endpoint is not configured', {
-        events: gone.length,
+        events: removals.length,
       });
-    await this.#write([...on.map(([to]): OutboxEntry => ({ t: 'on', to })), ...gone], true);
+    await this.#write(
+      [...reenabled.map(([targets]): OutboxEntry => ({ t: 'on', to: targets })), ...removals],
+      true,
+    );
   }
 
   #write(entries: readonly OutboxEntry[], durable: boolean): Promise<void> {
-    return this.#writing.run(async () => {
+    return this.#writes.run(async () => {
       await this.#journal.append(entries, durable);
       for (const entry of entries) this.state.apply(entry);
-      if (this.#journal.size > 4 * SLACK) await this.#compact();
+      if (this.#journal.size > 4 * SLACK_BYTES) await this.#compact();
     });
   }
 
   async #compact(): Promise<void> {
-    if (this.#journal.size > 3 * this.state.bytes + SLACK) await this.#journal.rewrite(this.state.entries());
+    if (this.#journal.size > 3 * this.state.bytes + SLACK_BYTES)
+      await this.#journal.rewrite(this.state.entries());
   }
 }
 
@@ -194,21 +205,21 @@ export async function storeReplayRequest(dir: string, request: ReplayRequest): P
   await writeWhole(join(folder, `${randomUUID()}.json`), Buffer.from(JSON.stringify(request)));
 }
 
-/** Handles stored requests one after another; each is deleted once `act` has resolved. */
+/** Handles stored requests one after another; each is deleted once `handle` has resolved. */
 export async function handleReplayRequests(
   dir: string,
-  act: (request: ReplayRequest) => Promise<void>,
+  handle: (request: ReplayRequest) => Promise<void>,
 ): Promise<void> {
   const folder = join(dir, 'requests');
   for (const name of (await namesIn(folder)).filter((n) => NAME.test(n)).sort()) {
     const file = join(folder, name);
-    const request = requestIn(await readFile(file, 'utf8'));
-    if (request !== null) await act(request);
+    const request = parseRequest(await readFile(file, 'utf8'));
+    if (request !== null) await handle(request);
     await rm(file, { force: true });
   }
 }
 
-function requestIn(text: string): ReplayRequest | null {
+function parseRequest(text: string): ReplayRequest | null {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null) return null;
@@ -224,22 +235,22 @@ function requestIn(text: string): ReplayRequest | null {
  * File format: each line is `<first 16 hex digits of SHA-256 of the rest> <JSON>`; a line `null` ends a group. Groups
  * are atomic, so an incomplete one is cut off.
  */
-const END = lineOf(null);
+const END = formatLine(null);
 
-function lineOf(entry: unknown): string {
+function formatLine(entry: unknown): string {
   const json = JSON.stringify(entry);
-  return `${checkOf(json)} ${json}\n`;
+  return `${checksumOf(json)} ${json}\n`;
 }
 
-function checkOf(json: string): string {
+function checksumOf(json: string): string {
   return createHash('sha256').update(json).digest('hex').slice(0, 16);
 }
 
-function groupOf(entries: readonly unknown[]): Buffer {
-  return Buffer.from(`${entries.map(lineOf).join('')}${END}`);
+function formatGroup(entries: readonly unknown[]): Buffer {
+  return Buffer.from(`${entries.map(formatLine).join('')}${END}`);
 }
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
 export interface Journal<Entry> {
   readonly size: number;
@@ -256,43 +267,45 @@ function readGroups<Entry>(bytes: Buffer): {
   readonly end: number;
 } {
   const entries: Entry[] = [];
-  let open: Entry[] = [];
+  let openGroup: Entry[] = [];
   let end = 0;
-  let at = 0;
-  for (let next = bytes.indexOf(0x0a, at); next !== -1; next = bytes.indexOf(0x0a, at)) {
-    const line = bytes.toString('utf8', at, next);
+  let offset = 0;
+  for (let lineEnd = bytes.indexOf(0x0a, offset); lineEnd !== -1; lineEnd = bytes.indexOf(0x0a, offset)) {
+    const line = bytes.toString('utf8', offset, lineEnd);
     const json = line.slice(17);
-    if (line[16] !== ' ' || line.slice(0, 16) !== checkOf(json)) break;
-    at = next + 1;
+    if (line[16] !== ' ' || line.slice(0, 16) !== checksumOf(json)) break;
+    offset = lineEnd + 1;
     const entry: unknown = JSON.parse(json);
     if (entry !== null) {
-      open.push(entry as Entry); // cast: the checksum matches
+      openGroup.push(entry as Entry); // cast: the checksum matches
       continue;
     }
-    entries.push(...open);
-    open = [];
-    end = at;
+    entries.push(...openGroup);
+    openGroup = [];
+    end = offset;
   }
   return { entries, end };
 }
 
 /** Reads a journal that another process may be writing; empty if the file does not exist. */
 export async function readJournal<Entry>(file: string): Promise<readonly Entry[]> {
-  return readGroups<Entry>((await bytesOf(file)) ?? NOTHING).entries;
+  return readGroups<Entry>((await bytesOf(file)) ?? EMPTY).entries;
 }
 
 /** Opens a journal for writing; cuts off an incomplete group. */
-export async function openJournal<Entry>(
-  file: string,
-): Promise<{ readonly journal: Journal<Entry>; readonly entries: readonly Entry[]; readonly cut: number }> {
+export async function openJournal<Entry>(file: string): Promise<{
+  readonly journal: Journal<Entry>;
+  readonly entries: readonly Entry[];
+  readonly truncatedBytes: number;
+}> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const bytes = (await bytesOf(file)) ?? NOTHING;
+  const bytes = (await bytesOf(file)) ?? EMPTY;
   const { entries, end } = readGroups<Entry>(bytes);
   const handle = await open(file, 'a+', 0o600);
   await handle.truncate(end);
   await handle.sync();
   await syncNames(dirname(file));
-  return { journal: new FileJournal<Entry>(file, handle, end), entries, cut: bytes.length - end };
+  return { journal: new FileJournal<Entry>(file, handle, end), entries, truncatedBytes: bytes.length - end };
 }
 
 class FileJournal<Entry> implements Journal<Entry> {
@@ -311,7 +324,7 @@ class FileJournal<Entry> implements Journal<Entry> {
   }
 
   async append(entries: readonly Entry[], durable: boolean): Promise<void> {
-    const group = groupOf(entries);
+    const group = formatGroup(entries);
     try {
       await this.#handle.appendFile(group);
       if (durable) await this.#handle.datasync();
@@ -323,7 +336,7 @@ class FileJournal<Entry> implements Journal<Entry> {
   }
 
   async rewrite(entries: readonly Entry[]): Promise<void> {
-    const group = groupOf(entries);
+    const group = formatGroup(entries);
     await writeWhole(this.#file, group);
     await this.#handle.close();
     this.#handle = await open(this.#file, 'a+', 0o600);

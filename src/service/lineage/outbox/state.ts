@@ -84,7 +84,7 @@ export class OutboxState {
   announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
   readonly messages = new Map<string, OutboxMessage>();
   /** Endpoints that answered with status 410, and their URLs. */
-  readonly off = new Map<string, { readonly url: string; readonly at: number }>();
+  readonly disabled = new Map<string, { readonly url: string; readonly at: number }>();
   readonly dropped = new Map<string, number>();
   readonly #queues = new Map<string, EndpointQueue>();
   #bytes = 0;
@@ -100,8 +100,8 @@ export class OutboxState {
   }
 
   queue(endpoint: string): EndpointQueue {
-    const known = this.#queues.get(endpoint);
-    if (known !== undefined) return known;
+    const existing = this.#queues.get(endpoint);
+    if (existing !== undefined) return existing;
     const queue: EndpointQueue = { pending: new Map(), dead: new Map(), pendingBytes: 0, deadBytes: 0 };
     this.#queues.set(endpoint, queue);
     return queue;
@@ -138,10 +138,10 @@ export class OutboxState {
         this.#remove(entry.id, entry.to);
         break;
       case 'off':
-        this.off.set(entry.to, { url: entry.url, at: entry.at });
+        this.disabled.set(entry.to, { url: entry.url, at: entry.at });
         break;
       case 'on':
-        this.off.delete(entry.to);
+        this.disabled.delete(entry.to);
         break;
       case 'dropped':
         this.dropped.set(entry.to, (this.dropped.get(entry.to) ?? 0) + entry.count);
@@ -156,41 +156,41 @@ export class OutboxState {
     return [
       ...(this.cursor === null ? [] : [{ t: 'cursor', ...this.cursor } as const]),
       ...(this.announced === null ? [] : [{ t: 'announced', ...this.announced } as const]),
-      ...[...this.off].map(([to, { url, at }]) => ({ t: 'off', to, url, at }) as const),
+      ...[...this.disabled].map(([to, { url, at }]) => ({ t: 'off', to, url, at }) as const),
       ...[...this.dropped].map(([to, count]) => ({ t: 'dropped', to, count }) as const),
       ...[...this.messages.values()].flatMap(entriesOf),
     ];
   }
 
   #add({ id, kind, at, body, to }: Extract<OutboxEntry, { t: 'event' }>): void {
-    const known = this.messages.get(id);
-    const message = known ?? { id, kind, at, body, targets: new Map<string, DeliveryState>() };
+    const existing = this.messages.get(id);
+    const message = existing ?? { id, kind, at, body, targets: new Map<string, DeliveryState>() };
     for (const endpoint of to) {
       if (message.targets.has(endpoint)) continue;
       message.targets.set(endpoint, { state: 'pending', attempts: 0, due: 0, why: null });
-      enter(this.queue(endpoint), 'pending', message);
+      addToQueue(this.queue(endpoint), 'pending', message);
     }
-    if (known !== undefined || message.targets.size === 0) return;
+    if (existing !== undefined || message.targets.size === 0) return;
     this.messages.set(id, message);
     this.#bytes += Buffer.byteLength(body);
   }
 
   #set(id: string, endpoint: string, target: DeliveryState): void {
     const message = this.messages.get(id);
-    const before = message?.targets.get(endpoint);
-    if (message === undefined || before === undefined) return;
+    const previous = message?.targets.get(endpoint);
+    if (message === undefined || previous === undefined) return;
     message.targets.set(endpoint, target);
-    if (before.state === target.state) return;
-    leave(this.queue(endpoint), before.state, message);
-    enter(this.queue(endpoint), target.state, message);
+    if (previous.state === target.state) return;
+    removeFromQueue(this.queue(endpoint), previous.state, message);
+    addToQueue(this.queue(endpoint), target.state, message);
   }
 
   #remove(id: string, endpoint: string): void {
     const message = this.messages.get(id);
-    const before = message?.targets.get(endpoint);
-    if (message === undefined || before === undefined) return;
+    const previous = message?.targets.get(endpoint);
+    if (message === undefined || previous === undefined) return;
     message.targets.delete(endpoint);
-    leave(this.queue(endpoint), before.state, message);
+    removeFromQueue(this.queue(endpoint), previous.state, message);
     if (message.targets.size > 0) return;
     this.messages.delete(id);
     this.#bytes -= Buffer.byteLength(message.body);
@@ -205,23 +205,23 @@ interface EndpointQueue {
   deadBytes: number;
 }
 
-const BYTES = { pending: 'pendingBytes', dead: 'deadBytes' } as const;
+const BYTE_COUNTERS = { pending: 'pendingBytes', dead: 'deadBytes' } as const;
 
-function enter(queue: EndpointQueue, state: DeliveryState['state'], message: OutboxMessage): void {
+function addToQueue(queue: EndpointQueue, state: DeliveryState['state'], message: OutboxMessage): void {
   queue[state].set(message.id, message);
-  queue[BYTES[state]] += Buffer.byteLength(message.body);
+  queue[BYTE_COUNTERS[state]] += Buffer.byteLength(message.body);
 }
 
-function leave(queue: EndpointQueue, state: DeliveryState['state'], message: OutboxMessage): void {
+function removeFromQueue(queue: EndpointQueue, state: DeliveryState['state'], message: OutboxMessage): void {
   queue[state].delete(message.id);
-  queue[BYTES[state]] -= Buffer.byteLength(message.body);
+  queue[BYTE_COUNTERS[state]] -= Buffer.byteLength(message.body);
 }
 
 function entriesOf({ id, kind, at, body, targets }: OutboxMessage): readonly OutboxEntry[] {
   const rest = [...targets].flatMap(([to, { state, attempts, due, why }]): readonly OutboxEntry[] => {
-    const tried: OutboxEntry = { t: 'tried', id, to, n: attempts, due, why: why ?? '' };
-    if (state === 'dead') return [tried, { t: 'dead', id, to, why: why ?? '', at: due }];
-    return attempts === 0 ? [] : [tried];
+    const attempt: OutboxEntry = { t: 'tried', id, to, n: attempts, due, why: why ?? '' };
+    if (state === 'dead') return [attempt, { t: 'dead', id, to, why: why ?? '', at: due }];
+    return attempts === 0 ? [] : [attempt];
   });
   return [{ t: 'event', id, kind, at, body, to: [...targets.keys()] }, ...rest];
 }

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { boundWasmMemory, yieldToOthers } from '../../../base/threads/thread.js';
-import { contentsOf } from '../engine-contract.js';
+import { parseContents } from '../engine-contract.js';
 import { fill } from './fill.js';
 import { ImageFiles, type SharedImage } from './image-files.js';
 
@@ -31,14 +31,14 @@ const SETTINGS = [
   'exit_on_error=false',
   'timezone=UTC',
 ];
-const SERVING = ['search_path=entities', 'default_transaction_read_only=on', 'extra_float_digits=1'];
+const SERVING_SETTINGS = ['search_path=entities', 'default_transaction_read_only=on', 'extra_float_digits=1'];
 
 function post(message: FromCatalogWorker, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
-function boot(files: ImageFiles | null, own: readonly string[]): Promise<PGlite> {
-  const settings = [...SETTINGS, ...own];
+function boot(files: ImageFiles | null, extraSettings: readonly string[]): Promise<PGlite> {
+  const settings = [...SETTINGS, ...extraSettings];
   const flags = files === null ? ['--single', '-F', '-O', '-j'] : ['--single', '-F', '-j'];
   return PGlite.create({
     pgliteWasmModule: engine,
@@ -55,10 +55,10 @@ let trap: string | null = null;
 
 function watchForTraps(pg: PGlite): void {
   const engine = pg.Module;
-  const once = engine._PostgresMainLoopOnce;
+  const original = engine._PostgresMainLoopOnce;
   engine._PostgresMainLoopOnce = () => {
     try {
-      return once();
+      return original();
     } catch (error) {
       const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : null;
       if (status !== LONGJMP) trap ??= error instanceof Error ? error.message : String(error);
@@ -70,14 +70,14 @@ function watchForTraps(pg: PGlite): void {
 async function exec(pg: PGlite, message: ToCatalogWorker): Promise<void> {
   const parts: Uint8Array[] = [];
   let size = 0;
-  let overflown = false;
+  let overflowed = false;
   await pg.execProtocolRawStream(message.bytes, {
     syncToFs: false,
     onRawData: (bytes) => {
-      if (overflown) return;
+      if (overflowed) return;
       size += bytes.length;
       if (size > message.maxBytes) {
-        overflown = true;
+        overflowed = true;
         post({ kind: 'overflow' });
       } else {
         parts.push(bytes.slice()); // copied, because `bytes` is a view of the engine's memory
@@ -85,7 +85,7 @@ async function exec(pg: PGlite, message: ToCatalogWorker): Promise<void> {
     },
   });
   if (trap !== null) return post({ kind: 'broken', reason: trap });
-  if (overflown) return;
+  if (overflowed) return;
   const bytes = new Uint8Array(size);
   let at = 0;
   for (const part of parts) {
@@ -108,8 +108,8 @@ async function serve(): Promise<void> {
   boundWasmMemory(maxMemory);
   if (task.kind === 'make') return make(task.scripts);
   const files = new ImageFiles(task.image);
-  const pg = await boot(files, [...SERVING, `temp_file_limit=${task.spillMib}MB`]);
-  if (task.kind === 'fill') await fill(pg, contentsOf(task.parts));
+  const pg = await boot(files, [...SERVING_SETTINGS, `temp_file_limit=${task.spillMib}MB`]);
+  if (task.kind === 'fill') await fill(pg, parseContents(task.parts));
   watchForTraps(pg);
   parentPort?.on('message', (message: ToCatalogWorker) => {
     exec(pg, message).catch((error: unknown) => post({ kind: 'broken', reason: String(error) }));
@@ -117,10 +117,10 @@ async function serve(): Promise<void> {
   post({ kind: 'started', image: task.kind === 'fill' ? files.share() : task.image });
 }
 
-serve().catch((error: unknown) => post({ kind: 'failed', reason: reasonOf(error) }));
+serve().catch((error: unknown) => post({ kind: 'failed', reason: describeError(error) }));
 
 /** Describes an error; Emscripten's file system throws objects that are not `Error`s. */
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : (JSON.stringify(error) ?? String(error));
 }
 

@@ -3,33 +3,35 @@ import { identifier, quoteIdentifier, quoteLiteral } from 'osl-compiler/sql-text
 import {
   type CatalogContents,
   type EnumModel,
+  escapeLiteral,
   type FacetModel,
-  inEntities,
-  literal,
   type MetricsModel,
   MODEL_ROLE,
+  qualifiedName,
 } from '../engine-contract.js';
-import { linkOf, patternsFor, type TypesInUse } from './patterns.js';
+import { linkKey, patternsFor, type TypesInUse } from './patterns.js';
 import { catalogRows, FILLED_CATALOGS, type FilledTable } from './rows.js';
 
 /** Maximum length of one line, and the length from which on lines are sent in a COPY, both in UTF-16 code units. */
-const MAX_LINE = 65_536;
-const COPIED_AT_ONCE = 262_144;
+const MAX_LINE_LENGTH = 65_536;
+const COPY_LENGTH = 262_144;
 
 /** Fills an engine booted from the base image with the tables of one catalog and analyzes them. */
 export async function fill(pg: PGlite, contents: CatalogContents): Promise<void> {
   await pg.exec('SET default_transaction_read_only = off');
-  for (const script of creationScripts(contents)) await pg.exec(script);
-  const patterns = await patternsFor(pg, typesIn(contents));
-  const { rows: taken } = await pg.query<{ relations: string[]; types: string[]; next: number }>(TAKEN);
-  const [{ relations, types, next } = { relations: [], types: [], next: 0 }] = taken;
+  for (const transaction of creationScripts(contents)) await pg.exec(transaction);
+  const patterns = await patternsFor(pg, typesUsed(contents));
+  const { rows: existing } = await pg.query<{ relations: string[]; types: string[]; next: number }>(
+    EXISTING_NAMES,
+  );
+  const [{ relations, types, next } = { relations: [], types: [], next: 0 }] = existing;
   const file = new RowsFile(pg);
-  const waiting = new Map(FILLED_CATALOGS.map((table) => [table, new TableCopy(pg, table, file)]));
+  const copies = new Map(FILLED_CATALOGS.map((table) => [table, new TableCopy(pg, table, file)]));
   for (const [table, line] of catalogRows(contents, patterns, { relations, types }, next)) {
-    const copy = waiting.get(table);
+    const copy = copies.get(table);
     if (copy?.add(line) === true) await copy.flush();
   }
-  for (const copy of waiting.values()) await copy.flush();
+  for (const copy of copies.values()) await copy.flush();
   file.remove();
   // Frozen rows are never rewritten, so the engine's files stay identical to the shared image.
   await pg.exec(
@@ -39,7 +41,7 @@ export async function fill(pg: PGlite, contents: CatalogContents): Promise<void>
   await pg.exec('CHECKPOINT');
 }
 
-const TAKEN = `
+const EXISTING_NAMES = `
   SELECT ARRAY(SELECT relname::text FROM pg_catalog.pg_class WHERE relnamespace = 'entities'::regnamespace) AS relations,
     ARRAY(SELECT typname::text FROM pg_catalog.pg_type WHERE typnamespace = 'entities'::regnamespace) AS types,
     1 + (SELECT max(oid::int8) FROM (SELECT oid FROM pg_catalog.pg_class UNION ALL SELECT oid FROM pg_catalog.pg_type
@@ -48,7 +50,7 @@ const TAKEN = `
 /** The file that COPY reads. One buffer is reused, since garbage of this size would outlive filling. */
 class RowsFile {
   static readonly PATH = '/tmp/rows';
-  readonly #buffer = new Uint8Array(3 * (COPIED_AT_ONCE + MAX_LINE)); // UTF-8 needs at most three bytes per UTF-16 unit
+  readonly #buffer = new Uint8Array(3 * (COPY_LENGTH + MAX_LINE_LENGTH)); // UTF-8 needs at most three bytes per UTF-16 unit
   readonly #fs: PGlite['Module']['FS'];
 
   constructor(pg: PGlite) {
@@ -71,7 +73,7 @@ class TableCopy {
   readonly #table: FilledTable;
   readonly #file: RowsFile;
   #lines: string[] = [];
-  #units = 0;
+  #length = 0;
 
   constructor(pg: PGlite, table: FilledTable, file: RowsFile) {
     this.#pg = pg;
@@ -81,20 +83,20 @@ class TableCopy {
 
   add(line: string): boolean {
     this.#lines.push(line);
-    this.#units += line.length;
-    return this.#units >= COPIED_AT_ONCE;
+    this.#length += line.length;
+    return this.#length >= COPY_LENGTH;
   }
 
   async flush(): Promise<void> {
     if (this.#lines.length === 0) return;
     this.#file.write(this.#lines.join(''));
     this.#lines = [];
-    this.#units = 0;
+    this.#length = 0;
     await this.#pg.exec(`COPY pg_catalog.${this.#table} FROM '${RowsFile.PATH}'`);
   }
 }
 
-function typesIn({ tables, foreignKeys }: CatalogContents): TypesInUse {
+function typesUsed({ tables, foreignKeys }: CatalogContents): TypesInUse {
   const columns = new Set<string>();
   const keys = new Set<string>();
   const links = new Map<string, readonly [string, string]>();
@@ -109,39 +111,40 @@ function typesIn({ tables, foreignKeys }: CatalogContents): TypesInUse {
     for (const [i, name] of key.columns.entries()) {
       const from = typesOf.get(key.table)?.get(name);
       const to = typesOf.get(key.target)?.get(key.targetColumns[i] ?? '');
-      if (from !== undefined && to !== undefined) links.set(linkOf(from, to), [from, to]);
+      if (from !== undefined && to !== undefined) links.set(linkKey(from, to), [from, to]);
     }
   }
   return { columns, keys, links: links.values() };
 }
 
 /** Number of objects created per transaction; the engine's lock table is small. */
-const AT_ONCE = 100;
+const BATCH_SIZE = 100;
 
 /**
  * Scripts that create enums, metric views and facet functions before the tables. They run as the bootstrap superuser,
  * each in one transaction.
  */
 export function* creationScripts({ enums, metrics, facets }: CatalogContents): Generator<string> {
-  const entities = `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`;
-  const asModel = [entities, `SET LOCAL ROLE ${MODEL_ROLE}`];
-  const noMore = ['RESET ROLE', `REVOKE CREATE ON SCHEMA entities FROM ${MODEL_ROLE}`];
-  for (const some of slicesOf(enums)) yield script(...asModel, ...some.map(createEnum), ...noMore);
-  if (metrics.length > 0) yield script(...METRICS_SCHEMA);
-  for (const some of slicesOf(metrics.filter(hasRoom))) yield script(...some.flatMap(metricsView));
-  for (const some of slicesOf(facets)) yield script(...some.flatMap(facetFunction));
+  const grantCreate = `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`;
+  const asModel = [grantCreate, `SET LOCAL ROLE ${MODEL_ROLE}`];
+  const revokeCreate = ['RESET ROLE', `REVOKE CREATE ON SCHEMA entities FROM ${MODEL_ROLE}`];
+  for (const batch of batches(enums))
+    yield transaction(...asModel, ...batch.map(createEnum), ...revokeCreate);
+  if (metrics.length > 0) yield transaction(...METRICS_SCHEMA);
+  for (const batch of batches(metrics.filter(fitsName))) yield transaction(...batch.flatMap(metricsView));
+  for (const batch of batches(facets)) yield transaction(...batch.flatMap(facetFunction));
 }
 
-function script(...commands: readonly string[]): string {
+function transaction(...commands: readonly string[]): string {
   return ['BEGIN READ WRITE', ...commands, 'COMMIT'].join(';\n');
 }
 
-function* slicesOf<T>(items: readonly T[]): Generator<readonly T[]> {
-  for (let from = 0; from < items.length; from += AT_ONCE) yield items.slice(from, from + AT_ONCE);
+function* batches<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < items.length; from += BATCH_SIZE) yield items.slice(from, from + BATCH_SIZE);
 }
 
 function createEnum({ name, labels }: EnumModel): string {
-  return `CREATE TYPE ${inEntities(name)} AS ENUM (${labels.map(literal).join(', ')})`;
+  return `CREATE TYPE ${qualifiedName(name)} AS ENUM (${labels.map(escapeLiteral).join(', ')})`;
 }
 
 const METRICS_SCHEMA = ['CREATE SCHEMA metrics', 'GRANT USAGE ON SCHEMA metrics TO PUBLIC'] as const;
@@ -154,7 +157,7 @@ const METRICS_SUFFIX = '_metrics';
  */
 const MAX_BYTES = 63;
 
-function hasRoom({ entity }: MetricsModel): boolean {
+function fitsName({ entity }: MetricsModel): boolean {
   return Buffer.byteLength(entity) + METRICS_SUFFIX.length <= MAX_BYTES;
 }
 
@@ -165,10 +168,10 @@ function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
   return [
     `CREATE VIEW ${view} AS SELECT ${columns.join(', ')} WHERE false`,
     `GRANT SELECT ON ${view} TO ${MODEL_ROLE}`,
-    `COMMENT ON VIEW ${view} IS ${literal(`Metrics of ${entity}: SELECT MEASURE(name) FROM ${identifier(entity)}.`)}`,
+    `COMMENT ON VIEW ${view} IS ${escapeLiteral(`Metrics of ${entity}: SELECT MEASURE(name) FROM ${identifier(entity)}.`)}`,
     ...metrics.map(({ name, description }) => {
-      const words = [description, `Use MEASURE(${identifier(name)}).`].filter((w) => w !== null).join(' ');
-      return `COMMENT ON COLUMN ${view}.${quoteIdentifier(name)} IS ${literal(words)}`;
+      const comment = [description, `Use MEASURE(${identifier(name)}).`].filter((w) => w !== null).join(' ');
+      return `COMMENT ON COLUMN ${view}.${quoteIdentifier(name)} IS ${escapeLiteral(comment)}`;
     }),
   ];
 }
@@ -178,17 +181,17 @@ function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
  * wrong.
  */
 function facetFunction({ name, description, columns }: FacetModel): readonly string[] {
-  const given = new Set(columns.map(([column]) => column));
-  const takes = [
+  const columnNames = new Set(columns.map(([column]) => column));
+  const parameters = [
     ['query', 'text'],
     ['top_k', 'integer'],
-  ].map(([argument = '', type = '']) => (given.has(argument) ? type : `${argument} ${type}`));
-  const gives = columns.map(([column, type]) => `${quoteIdentifier(column)} ${type}`);
+  ].map(([argument = '', type = '']) => (columnNames.has(argument) ? type : `${argument} ${type}`));
+  const resultColumns = columns.map(([column, type]) => `${quoteIdentifier(column)} ${type}`);
   const call = `RETRIEVE(facet => ${quoteLiteral(name)}, query => '…', top_k => 5)`;
-  const body = `BEGIN RAISE EXCEPTION USING ERRCODE = '0A000', MESSAGE = ${literal(`facet "${name}" is not a function to call`)}, HINT = ${literal(`SELECT … FROM ${call}`)}; END`;
-  const words = [description, `Ask ${call}.`].filter((w) => w !== null).join(' ');
+  const body = `BEGIN RAISE EXCEPTION USING ERRCODE = '0A000', MESSAGE = ${escapeLiteral(`facet "${name}" is not a function to call`)}, HINT = ${escapeLiteral(`SELECT … FROM ${call}`)}; END`;
+  const comment = [description, `Ask ${call}.`].filter((w) => w !== null).join(' ');
   return [
-    `CREATE FUNCTION ${inEntities(name)}(${takes.join(', ')}) RETURNS TABLE (${gives.join(', ')}) LANGUAGE plpgsql STABLE AS ${literal(body)}`,
-    `COMMENT ON FUNCTION ${inEntities(name)}(text, integer) IS ${literal(words)}`,
+    `CREATE FUNCTION ${qualifiedName(name)}(${parameters.join(', ')}) RETURNS TABLE (${resultColumns.join(', ')}) LANGUAGE plpgsql STABLE AS ${escapeLiteral(body)}`,
+    `COMMENT ON FUNCTION ${qualifiedName(name)}(text, integer) IS ${escapeLiteral(comment)}`,
   ];
 }

@@ -33,9 +33,9 @@ interface StreamOperations {
   ): number;
 }
 
-const STEP = 65_536;
+const GROWTH_STEP = 65_536;
 /** Reserved address space of a growing file, in multiples of its size; only used pages take memory. */
-const RESERVE = 4;
+const RESERVE_FACTOR = 4;
 
 /**
  * In-memory data directory of one engine, loaded from a base image or a shared image. Files of a shared image are
@@ -45,7 +45,7 @@ export class ImageFiles extends MemoryFS {
   readonly #image: string | SharedImage;
   /** Files whose bytes are shared, and therefore copied before the first write. */
   readonly #shared = new WeakSet<FileNode>();
-  #watched = false;
+  #isIntercepted = false;
 
   /** @param image path of an archive from `dumpDataDir('none')`, or the result of `share` */
   constructor(image: string | SharedImage) {
@@ -60,9 +60,9 @@ export class ImageFiles extends MemoryFS {
       return;
     }
     for (const { path, content } of tarEntries(await readFile(this.#image))) {
-      const at = PGlite.paths.PGDATA + path;
-      this.#fs.mkdirTree(content === null ? at : at.slice(0, at.lastIndexOf('/')));
-      if (content !== null) this.#create(at, content);
+      const target = PGlite.paths.PGDATA + path;
+      this.#fs.mkdirTree(content === null ? target : target.slice(0, target.lastIndexOf('/')));
+      if (content !== null) this.#create(target, content);
     }
   }
 
@@ -71,10 +71,10 @@ export class ImageFiles extends MemoryFS {
     const nodes = new Map<string, FileNode>();
     this.#walk(PGlite.paths.PGDATA, directories, nodes);
     const small = [...nodes.values()].filter(({ contents }) => !isShared(contents.buffer));
-    const room = new SharedArrayBuffer(small.reduce((sum, { usedBytes }) => sum + usedBytes, 0));
+    const sharedMemory = new SharedArrayBuffer(small.reduce((sum, { usedBytes }) => sum + usedBytes, 0));
     let at = 0;
     for (const node of small) {
-      const bytes = new Uint8Array(room, at, node.usedBytes);
+      const bytes = new Uint8Array(sharedMemory, at, node.usedBytes);
       bytes.set(node.contents.subarray(0, node.usedBytes));
       node.contents = bytes;
       at += node.usedBytes;
@@ -104,16 +104,16 @@ export class ImageFiles extends MemoryFS {
 
   #nodeAt(path: string): FileNode {
     const node = this.#fs.lookupPath(path, {}).node as unknown as FileNode; // its types omit the file's contents
-    if (!this.#watched) this.#watch(node);
+    if (!this.#isIntercepted) this.#interceptWrites(node);
     return node;
   }
 
   /** Intercepts the operations of all files, so that changes go to memory owned by this engine. */
-  #watch({ stream_ops, node_ops }: FileNode): void {
-    this.#watched = true;
+  #interceptWrites({ stream_ops, node_ops }: FileNode): void {
+    this.#isIntercepted = true;
     const { write } = stream_ops;
     stream_ops.write = (stream, from, offset, length, position, canOwn) => {
-      this.#makeRoom(stream.node, position + length);
+      this.#ensureCapacity(stream.node, position + length);
       return write(stream, from, offset, length, position, canOwn);
     };
     const { setattr } = node_ops;
@@ -121,24 +121,24 @@ export class ImageFiles extends MemoryFS {
       const { size } = attributes;
       if (size === undefined || size <= node.usedBytes || node.usedBytes === 0)
         return setattr(node, attributes);
-      this.#makeRoom(node, size);
+      this.#ensureCapacity(node, size);
       node.contents.fill(0, node.usedBytes, size);
       node.usedBytes = size;
     };
   }
 
-  #makeRoom(node: FileNode, needed: number): void {
+  #ensureCapacity(node: FileNode, needed: number): void {
     const { contents, usedBytes } = node;
     if (this.#shared.delete(node)) node.contents = contents.slice(0, usedBytes);
     if (needed <= node.contents.length) return;
-    const size = Math.ceil(needed / STEP) * STEP;
+    const size = Math.ceil(needed / GROWTH_STEP) * GROWTH_STEP;
     const { buffer } = node.contents;
     if (isShared(buffer) && buffer.growable && size <= buffer.maxByteLength) {
       buffer.grow(size);
       return;
     }
-    if (needed < STEP) return;
-    const grown = new Uint8Array(new SharedArrayBuffer(size, { maxByteLength: size * RESERVE }));
+    if (needed < GROWTH_STEP) return;
+    const grown = new Uint8Array(new SharedArrayBuffer(size, { maxByteLength: size * RESERVE_FACTOR }));
     grown.set(node.contents.subarray(0, usedBytes));
     node.contents = grown;
   }

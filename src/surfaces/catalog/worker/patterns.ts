@@ -6,7 +6,7 @@ export type CatalogCell = string | number | boolean | null;
 /** A system catalog row as Postgres wrote it, used as a template for rows that differ from it only in some columns. */
 class RowPattern<Column extends string> {
   readonly #varying: readonly Column[];
-  readonly #between: readonly string[];
+  readonly #fixedParts: readonly string[];
   readonly #fields: ReadonlyMap<string, string>;
 
   constructor(fields: ReadonlyMap<string, string>, varying: readonly Column[]) {
@@ -14,11 +14,11 @@ class RowPattern<Column extends string> {
     if (missing !== undefined) throw new Error(`a system catalog has no column ${missing}`);
     const names = [...fields.keys()];
     const order = [...varying].sort((a, b) => names.indexOf(a) - names.indexOf(b));
-    const wanted: ReadonlySet<string> = new Set(varying);
-    const whole = [...fields].map(([name, value]) => (wanted.has(name) ? '\0' : value)).join('\t');
+    const varyingNames: ReadonlySet<string> = new Set(varying);
+    const template = [...fields].map(([name, value]) => (varyingNames.has(name) ? '\0' : value)).join('\t');
     this.#fields = fields;
     this.#varying = order;
-    this.#between = `${whole}\n`.split('\0');
+    this.#fixedParts = `${template}\n`.split('\0');
   }
 
   field(column: string): string {
@@ -27,24 +27,24 @@ class RowPattern<Column extends string> {
     return value;
   }
 
-  /** Returns a line for COPY. Text values must first be passed through `escaped`. */
+  /** Returns a line for COPY. Text values must first be passed through `escapeCopyText`. */
   line(row: Readonly<Record<Column, CatalogCell>>): string {
-    const [first = '', ...others] = this.#between;
+    const [first = '', ...others] = this.#fixedParts;
     let line = first;
-    for (const [i, between] of others.entries()) {
+    for (const [i, fixedPart] of others.entries()) {
       const column = this.#varying[i];
-      line += cell(column === undefined ? null : row[column]) + between;
+      line += copyCell(column === undefined ? null : row[column]) + fixedPart;
     }
     return line;
   }
 }
 
-function cell(value: CatalogCell): string | number {
+function copyCell(value: CatalogCell): string | number {
   if (value === null) return '\\N';
   return typeof value === 'boolean' ? (value ? 't' : 'f') : value;
 }
 
-export function escaped(text: string): string {
+export function escapeCopyText(text: string): string {
   return /[\\\t\n\r]/.test(text)
     ? text.replace(/[\\\t\n\r]/g, (c) => `\\${c === '\t' ? 't' : c === '\n' ? 'n' : c === '\r' ? 'r' : c}`)
     : text;
@@ -69,7 +69,7 @@ interface LinkPattern {
 /** Catalog rows written by Postgres for one example of each kind of table, key and type. */
 export type Patterns = Awaited<ReturnType<typeof readPatterns>>;
 
-export function linkOf(from: string, to: string): string {
+export function linkKey(from: string, to: string): string {
   return JSON.stringify([from, to]);
 }
 
@@ -86,11 +86,11 @@ export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patter
     SET LOCAL ROLE ${MODEL_ROLE};
     CREATE TABLE ${TABLE} (id int8 PRIMARY KEY, parent int8 REFERENCES ${TABLE});
     REVOKE INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, MAINTAIN ON TABLE ${TABLE} FROM ${MODEL_ROLE}`);
-  const columnAt = await createColumns(pg, types.columns);
-  const { keys, links } = await createKeys(pg, types, columnAt);
+  const columnByType = await createColumns(pg, types.columns);
+  const { keys, links } = await createKeys(pg, types, columnByType);
   await pg.exec('RESET ROLE');
   try {
-    return await readPatterns(pg, { columnAt, keys, links });
+    return await readPatterns(pg, { columnByType, keys, links });
   } finally {
     await pg.exec('ROLLBACK');
   }
@@ -101,49 +101,52 @@ const TABLE = `${SCHEMA}.keyed`;
 /** Maximum columns per table; Postgres itself allows 1,600. */
 const MAX_COLUMNS = 1_000;
 
-interface ColumnPlace {
+interface ColumnLocation {
   readonly table: string;
   readonly column: string;
 }
 
 interface CreatedObjects {
-  readonly columnAt: ReadonlyMap<string, ColumnPlace>;
+  readonly columnByType: ReadonlyMap<string, ColumnLocation>;
   readonly keys: ReadonlyMap<string, string>;
   readonly links: ReadonlyMap<string, string>;
 }
 
-async function createColumns(pg: PGlite, types: Iterable<string>): Promise<ReadonlyMap<string, ColumnPlace>> {
-  const places = new Map<string, ColumnPlace>();
+async function createColumns(
+  pg: PGlite,
+  types: Iterable<string>,
+): Promise<ReadonlyMap<string, ColumnLocation>> {
+  const locations = new Map<string, ColumnLocation>();
   const tables = new Map<string, string[]>();
   for (const type of types) {
-    const place = {
-      table: `${SCHEMA}.typed_${Math.floor(places.size / MAX_COLUMNS)}`,
-      column: `c${places.size}`,
+    const location = {
+      table: `${SCHEMA}.typed_${Math.floor(locations.size / MAX_COLUMNS)}`,
+      column: `c${locations.size}`,
     };
-    places.set(type, place);
-    tables.set(place.table, [...(tables.get(place.table) ?? []), `${place.column} ${type}`]);
+    locations.set(type, location);
+    tables.set(location.table, [...(tables.get(location.table) ?? []), `${location.column} ${type}`]);
   }
   for (const [table, columns] of tables) await pg.exec(`CREATE TABLE ${table} (${columns.join(', ')})`);
-  return places;
+  return locations;
 }
 
 async function createKeys(
   pg: PGlite,
   types: TypesInUse,
-  columnAt: CreatedObjects['columnAt'],
+  columnByType: CreatedObjects['columnByType'],
 ): Promise<Pick<CreatedObjects, 'keys' | 'links'>> {
   const keys = new Map<string, string>();
   const links = new Map<string, string>();
   for (const type of types.keys) {
-    const place = columnAt.get(type);
+    const location = columnByType.get(type);
     const index = `key_${keys.size}`;
-    if (place === undefined || keys.has(type)) continue;
-    if (await isPossible(pg, `CREATE UNIQUE INDEX ${index} ON ${place.table} (${place.column})`))
+    if (location === undefined || keys.has(type)) continue;
+    if (await isPossible(pg, `CREATE UNIQUE INDEX ${index} ON ${location.table} (${location.column})`))
       keys.set(type, index);
   }
   for (const [from, to] of types.links) {
-    const [a, b] = [columnAt.get(from), columnAt.get(to)];
-    const link = linkOf(from, to);
+    const [a, b] = [columnByType.get(from), columnByType.get(to)];
+    const link = linkKey(from, to);
     const name = `link_${links.size}`;
     if (a === undefined || b === undefined || !keys.has(to) || links.has(link)) continue;
     const constraint = `CONSTRAINT ${name} FOREIGN KEY (${a.column}) REFERENCES ${b.table} (${b.column})`;
@@ -173,18 +176,19 @@ async function readPatterns(pg: PGlite, created: CreatedObjects) {
   const rows = (catalog: string, condition: string): Promise<readonly CatalogFields[]> =>
     rowsOf(pg, `SELECT * FROM pg_catalog.${catalog} WHERE ${condition}`);
   const row = async (catalog: string, condition: string): Promise<CatalogFields> =>
-    one(await rows(catalog, condition));
+    onlyRow(await rows(catalog, condition));
   const table = await row('pg_class', `oid = '${TABLE}'::regclass`);
   const namespace =
-    one(await rowsOf(pg, `SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'entities'`)).get('oid') ??
-    '';
+    onlyRow(await rowsOf(pg, `SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'entities'`)).get(
+      'oid',
+    ) ?? '';
   const oid = table.get('oid');
-  const inSchema = (fields: CatalogFields, column: string): CatalogFields =>
+  const withSchema = (fields: CatalogFields, column: string): CatalogFields =>
     new Map([...fields, [column, namespace]]);
   const indexId = `(SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = ${oid})`;
   return {
     namespace,
-    table: new RowPattern(inSchema(table, 'relnamespace'), [
+    table: new RowPattern(withSchema(table, 'relnamespace'), [
       'oid',
       'relname',
       'reltype',
@@ -193,20 +197,20 @@ async function readPatterns(pg: PGlite, created: CreatedObjects) {
       'relnatts',
       'relhastriggers',
     ]),
-    index: new RowPattern(inSchema(await row('pg_class', `oid = ${indexId}`), 'relnamespace'), [
+    index: new RowPattern(withSchema(await row('pg_class', `oid = ${indexId}`), 'relnamespace'), [
       'oid',
       'relname',
       'relfilenode',
       'relnatts',
     ]),
-    rowType: new RowPattern(inSchema(await row('pg_type', `typrelid = ${oid}`), 'typnamespace'), [
+    rowType: new RowPattern(withSchema(await row('pg_type', `typrelid = ${oid}`), 'typnamespace'), [
       'oid',
       'typname',
       'typrelid',
       'typarray',
     ]),
     arrayType: new RowPattern(
-      inSchema(
+      withSchema(
         await row('pg_type', `typelem = (SELECT reltype FROM pg_catalog.pg_class WHERE oid = ${oid})`),
         'typnamespace',
       ),
@@ -226,11 +230,11 @@ async function readPatterns(pg: PGlite, created: CreatedObjects) {
       'indoption',
     ]),
     primaryKey: new RowPattern(
-      inSchema(await row('pg_constraint', `conrelid = ${oid} AND contype = 'p'`), 'connamespace'),
+      withSchema(await row('pg_constraint', `conrelid = ${oid} AND contype = 'p'`), 'connamespace'),
       ['oid', 'conname', 'conrelid', 'conindid', 'conkey'],
     ),
     foreignKey: new RowPattern(
-      inSchema(await row('pg_constraint', `conrelid = ${oid} AND contype = 'f'`), 'connamespace'),
+      withSchema(await row('pg_constraint', `conrelid = ${oid} AND contype = 'f'`), 'connamespace'),
       [
         'oid',
         'conname',
@@ -256,7 +260,7 @@ async function readPatterns(pg: PGlite, created: CreatedObjects) {
         ]),
     ),
     owner: new RowPattern(await row('pg_shdepend', `objid = ${oid} AND deptype = 'o'`), ['objid']),
-    columns: await columnPatterns(pg, created.columnAt),
+    columns: await columnPatterns(pg, created.columnByType),
     keys: await keyPatterns(pg, created.keys),
     links: await linkPatterns(pg, created.links),
   };
@@ -264,7 +268,7 @@ async function readPatterns(pg: PGlite, created: CreatedObjects) {
 
 async function columnPatterns(
   pg: PGlite,
-  columnAt: CreatedObjects['columnAt'],
+  columnByType: CreatedObjects['columnByType'],
 ): Promise<ReadonlyMap<string, ColumnPattern>> {
   const rows = await rowsOf(
     pg,
@@ -273,7 +277,7 @@ async function columnPatterns(
   );
   const byName = new Map(rows.map((fields) => [fields.get('attname') ?? '', fields]));
   const patterns = new Map<string, ColumnPattern>();
-  for (const [type, { column }] of columnAt) {
+  for (const [type, { column }] of columnByType) {
     const fields = byName.get(column);
     if (fields === undefined) throw new Error(`the engine has no column of type ${type}`);
     patterns.set(type, new RowPattern(fields, ['attrelid', 'attname', 'attnum', 'attnotnull']));
@@ -288,8 +292,8 @@ async function keyPatterns(
   const patterns = new Map<string, KeyPattern>();
   for (const [type, index] of keys) {
     const id = `'${SCHEMA}.${index}'::regclass`;
-    const entry = one(await rowsOf(pg, `SELECT * FROM pg_catalog.pg_index WHERE indexrelid = ${id}`));
-    const attribute = one(
+    const entry = onlyRow(await rowsOf(pg, `SELECT * FROM pg_catalog.pg_index WHERE indexrelid = ${id}`));
+    const attribute = onlyRow(
       await rowsOf(pg, `SELECT * FROM pg_catalog.pg_attribute_as_stored WHERE attrelid = ${id}`),
     );
     patterns.set(type, {
@@ -308,7 +312,7 @@ async function linkPatterns(
 ): Promise<ReadonlyMap<string, LinkPattern>> {
   const patterns = new Map<string, LinkPattern>();
   for (const [link, name] of links) {
-    const operators = one(
+    const operators = onlyRow(
       await rowsOf(
         pg,
         `SELECT conpfeqop[1] AS pf, conppeqop[1] AS pp, conffeqop[1] AS ff FROM pg_catalog.pg_constraint
@@ -331,8 +335,8 @@ async function rowsOf(pg: PGlite, query: string): Promise<readonly CatalogFields
   return lines.map((line) => new Map(line.split('\t').map((value, i) => [names[i] ?? '', value])));
 }
 
-function one(rows: readonly CatalogFields[]): CatalogFields {
-  const [row, ...more] = rows;
-  if (row === undefined || more.length > 0) throw new Error('a pattern of the catalog is not one row');
+function onlyRow(rows: readonly CatalogFields[]): CatalogFields {
+  const [row, ...others] = rows;
+  if (row === undefined || others.length > 0) throw new Error('a pattern of the catalog is not one row');
   return row;
 }

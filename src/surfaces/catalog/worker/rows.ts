@@ -1,5 +1,5 @@
 import type { CatalogContents, CatalogForeignKey, ColumnModel, TableModel } from '../engine-contract.js';
-import { type CatalogCell, escaped, type KeyPattern, linkOf, type Patterns } from './patterns.js';
+import { type CatalogCell, escapeCopyText, type KeyPattern, linkKey, type Patterns } from './patterns.js';
 
 /** The tables in `pg_catalog` that are filled with rows for a caller's entities. */
 export const FILLED_CATALOGS = [
@@ -26,7 +26,7 @@ const CONSTRAINT = 2606;
 const NAMESPACE = 2615;
 const TRIGGER = 2620;
 /** Lowest OID of user objects; no dependencies are recorded on objects below it. */
-const FIRST_OID_OF_USERS = 16_384;
+const FIRST_USER_OID = 16_384;
 
 interface CatalogTable {
   readonly model: TableModel;
@@ -73,49 +73,49 @@ interface LinkColumn {
  * at a tenth of the cost and without locks. Differences: tables have no TOAST table, and relations have no file. A
  * test compares the rows with Postgres.
  *
- * @param taken existing names of relations and types in the schema
+ * @param existing existing names of relations and types in the schema
  * @param firstOid start of a free range of OIDs
  */
 export function* catalogRows(
   { tables, foreignKeys }: Pick<CatalogContents, 'tables' | 'foreignKeys'>,
   patterns: Patterns,
-  taken: { readonly relations: readonly string[]; readonly types: readonly string[] },
+  existing: { readonly relations: readonly string[]; readonly types: readonly string[] },
   firstOid: number,
 ): Generator<SystemRow> {
   let next = firstOid;
-  const oid = (): number => next++;
-  const names = new SchemaNames(taken.relations, taken.types);
-  const known = new Map<string, CatalogTable>();
+  const nextOid = (): number => next++;
+  const names = new SchemaNames(existing.relations, existing.types);
+  const byName = new Map<string, CatalogTable>();
   for (const model of tables) {
-    known.set(model.name, {
+    byName.set(model.name, {
       model,
-      oid: oid(),
-      arrayType: oid(),
-      rowType: oid(),
+      oid: nextOid(),
+      arrayType: nextOid(),
+      rowType: nextOid(),
       arrayTypeName: names.table(model.name),
       numbers: new Map(model.columns.map(({ name }, i) => [name, i + 1])),
       key: null,
       hasTriggers: false,
     });
   }
-  for (const table of known.values()) table.key = primaryKeyOf(table, patterns, names, oid);
-  const links = foreignKeys.flatMap((key) => linksOf(key, known, patterns, names, oid));
+  for (const table of byName.values()) table.key = primaryKeyOf(table, patterns, names, nextOid);
+  const links = foreignKeys.flatMap((key) => linksOf(key, byName, patterns, names, nextOid));
   for (const { from, to } of links) {
     from.hasTriggers = true;
     to.hasTriggers = true;
   }
-  for (const table of known.values()) {
+  for (const table of byName.values()) {
     yield* tableRows(table, patterns);
     if (table.key !== null) yield* keyRows(table, table.key, patterns);
   }
-  for (const link of links) yield* linkRows(link, patterns, oid);
+  for (const link of links) yield* linkRows(link, patterns, nextOid);
 }
 
 function primaryKeyOf(
   table: CatalogTable,
   { keys }: Patterns,
   names: SchemaNames,
-  oid: () => number,
+  nextOid: () => number,
 ): PrimaryKey | null {
   const columns = table.model.primaryKey.flatMap((name) => {
     const number = table.numbers.get(name) ?? 0;
@@ -124,7 +124,7 @@ function primaryKeyOf(
     return column === undefined || pattern === undefined ? [] : [{ column, number, pattern }];
   });
   if (columns.length === 0 || columns.length < table.model.primaryKey.length) return null;
-  return { name: names.primaryKey(table.model.name), index: oid(), constraint: oid(), columns };
+  return { name: names.primaryKey(table.model.name), index: nextOid(), constraint: nextOid(), columns };
 }
 
 function linksOf(
@@ -132,26 +132,34 @@ function linksOf(
   tables: ReadonlyMap<string, CatalogTable>,
   { links }: Patterns,
   names: SchemaNames,
-  oid: () => number,
+  nextOid: () => number,
 ): readonly CatalogLink[] {
   const [from, to] = [tables.get(table), tables.get(target)];
   if (from === undefined || to === undefined || to.key === null) return [];
-  const linked = columns.flatMap((name, i): readonly LinkColumn[] => {
+  const linkColumns = columns.flatMap((name, i): readonly LinkColumn[] => {
     const targetName = targetColumns[i] ?? '';
     const [number = 0, targetNumber = 0] = [from.numbers.get(name), to.numbers.get(targetName)];
     const [a, b] = [from.model.columns[number - 1], to.model.columns[targetNumber - 1]];
-    const operators = a === undefined || b === undefined ? undefined : links.get(linkOf(a.type, b.type));
+    const operators = a === undefined || b === undefined ? undefined : links.get(linkKey(a.type, b.type));
     return operators === undefined ? [] : [{ name, number, target: targetName, targetNumber, operators }];
   });
-  if (linked.length < columns.length) return [];
+  if (linkColumns.length < columns.length) return [];
   return [
-    { name: names.foreignKey(table, columns), oid: oid(), from, to, key: to.key, columns: linked, comment },
+    {
+      name: names.foreignKey(table, columns),
+      oid: nextOid(),
+      from,
+      to,
+      key: to.key,
+      columns: linkColumns,
+      comment,
+    },
   ];
 }
 
 function* tableRows(table: CatalogTable, patterns: Patterns): Generator<SystemRow> {
   const { model, oid, rowType, arrayType } = table;
-  const name = escaped(model.name);
+  const name = escapeCopyText(model.name);
   yield [
     'pg_class',
     patterns.table.line({
@@ -170,7 +178,11 @@ function* tableRows(table: CatalogTable, patterns: Patterns): Generator<SystemRo
   ];
   yield [
     'pg_type',
-    patterns.arrayType.line({ oid: arrayType, typname: escaped(table.arrayTypeName.name), typelem: rowType }),
+    patterns.arrayType.line({
+      oid: arrayType,
+      typname: escapeCopyText(table.arrayTypeName.name),
+      typelem: rowType,
+    }),
   ];
   yield ['pg_shdepend', patterns.owner.line({ objid: oid })];
   yield dependency(CLASS, oid, NAMESPACE, patterns.namespace, 0, 'n');
@@ -190,25 +202,25 @@ function* columnRows(
 ): Generator<SystemRow> {
   const pattern = patterns.columns.get(column.type);
   if (pattern === undefined) throw new Error('a column of the catalog has a type that nobody asked for');
-  const name = escaped(column.name);
+  const name = escapeCopyText(column.name);
   yield [
     'pg_attribute_as_stored',
     pattern.line({ attrelid: table.oid, attname: name, attnum: number, attnotnull: column.notNull }),
   ];
   const type = Number(pattern.field('atttypid'));
-  if (type >= FIRST_OID_OF_USERS) yield dependency(CLASS, table.oid, TYPE, type, 0, 'n', number);
+  if (type >= FIRST_USER_OID) yield dependency(CLASS, table.oid, TYPE, type, 0, 'n', number);
   if (column.comment !== null && column.comment !== '')
     yield description(CLASS, table.oid, number, column.comment);
   if (!column.notNull) return;
   const constraint = `${patterns.namespace}_${table.oid}_${number}_not_null`;
-  yield constraintColumn(constraint, 'CHECK', escaped(table.model.name), name, 1, null);
+  yield constraintColumn(constraint, 'CHECK', escapeCopyText(table.model.name), name, 1, null);
 }
 
 function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Generator<SystemRow> {
   const { index, constraint, columns } = key;
-  const name = escaped(key.name);
-  const [count, tableName] = [columns.length, escaped(table.model.name)];
-  const of = (field: (pattern: KeyPattern) => string): string =>
+  const name = escapeCopyText(key.name);
+  const [count, tableName] = [columns.length, escapeCopyText(table.model.name)];
+  const keyField = (field: (pattern: KeyPattern) => string): string =>
     columns.map((c) => field(c.pattern)).join(' ');
   yield ['pg_class', patterns.index.line({ oid: index, relname: name, relfilenode: index, relnatts: count })];
   yield [
@@ -219,9 +231,9 @@ function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Gen
       indnatts: count,
       indnkeyatts: count,
       indkey: columns.map((c) => c.number).join(' '),
-      indcollation: of((p) => p.collation),
-      indclass: of((p) => p.operatorClass),
-      indoption: of((p) => p.option),
+      indcollation: keyField((p) => p.collation),
+      indclass: keyField((p) => p.operatorClass),
+      indoption: keyField((p) => p.option),
     }),
   ];
   yield [
@@ -231,25 +243,25 @@ function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Gen
       conname: name,
       conrelid: table.oid,
       conindid: index,
-      conkey: arrayOf(columns.map((c) => c.number)),
+      conkey: arrayLiteral(columns.map((c) => c.number)),
     }),
   ];
   yield dependency(CLASS, index, CONSTRAINT, constraint, 0, 'i');
   for (const [i, { column, number, pattern }] of columns.entries()) {
-    const columnName = escaped(column.name);
+    const columnName = escapeCopyText(column.name);
     yield [
       'pg_attribute_as_stored',
       pattern.attribute.line({ attrelid: index, attname: columnName, attnum: i + 1 }),
     ];
     yield dependency(CONSTRAINT, constraint, CLASS, table.oid, number, 'a');
-    const itself = { constraint: name, table: tableName, column: columnName, position: null };
-    yield constraintColumn(name, 'PRIMARY KEY', tableName, columnName, i + 1, itself);
+    const target = { constraint: name, table: tableName, column: columnName, position: null };
+    yield constraintColumn(name, 'PRIMARY KEY', tableName, columnName, i + 1, target);
   }
 }
 
-function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Generator<SystemRow> {
+function* linkRows(link: CatalogLink, patterns: Patterns, nextOid: () => number): Generator<SystemRow> {
   const { from, to, key, columns } = link;
-  const name = escaped(link.name);
+  const name = escapeCopyText(link.name);
   yield [
     'pg_constraint',
     patterns.foreignKey.line({
@@ -258,11 +270,11 @@ function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Ge
       conrelid: from.oid,
       conindid: key.index,
       confrelid: to.oid,
-      conkey: arrayOf(columns.map((c) => c.number)),
-      confkey: arrayOf(columns.map((c) => c.targetNumber)),
-      conpfeqop: arrayOf(columns.map((c) => c.operators.pf)),
-      conppeqop: arrayOf(columns.map((c) => c.operators.pp)),
-      conffeqop: arrayOf(columns.map((c) => c.operators.ff)),
+      conkey: arrayLiteral(columns.map((c) => c.number)),
+      confkey: arrayLiteral(columns.map((c) => c.targetNumber)),
+      conpfeqop: arrayLiteral(columns.map((c) => c.operators.pf)),
+      conppeqop: arrayLiteral(columns.map((c) => c.operators.pp)),
+      conffeqop: arrayLiteral(columns.map((c) => c.operators.ff)),
     }),
   ];
   if (link.comment !== null && link.comment !== '') yield description(CONSTRAINT, link.oid, 0, link.comment);
@@ -270,15 +282,22 @@ function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Ge
   for (const [i, { name: column, number, target, targetNumber }] of columns.entries()) {
     yield dependency(CONSTRAINT, link.oid, CLASS, from.oid, number, 'a');
     yield dependency(CONSTRAINT, link.oid, CLASS, to.oid, targetNumber, 'n');
-    yield constraintColumn(name, 'FOREIGN KEY', escaped(from.model.name), escaped(column), i + 1, {
-      constraint: escaped(key.name),
-      table: escaped(to.model.name),
-      column: escaped(target),
-      position: key.columns.findIndex((c) => c.number === targetNumber) + 1,
-    });
+    yield constraintColumn(
+      name,
+      'FOREIGN KEY',
+      escapeCopyText(from.model.name),
+      escapeCopyText(column),
+      i + 1,
+      {
+        constraint: escapeCopyText(key.name),
+        table: escapeCopyText(to.model.name),
+        column: escapeCopyText(target),
+        position: key.columns.findIndex((c) => c.number === targetNumber) + 1,
+      },
+    );
   }
   for (const [i, pattern] of patterns.triggers.entries()) {
-    const trigger = oid();
+    const trigger = nextOid();
     const onTarget = i < 2;
     yield [
       'pg_trigger',
@@ -295,29 +314,29 @@ function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Ge
   }
 }
 
-function arrayOf(items: readonly (number | string)[]): string {
+function arrayLiteral(items: readonly (number | string)[]): string {
   return `{${items.join(',')}}`;
 }
 
-function fieldsOf(...cells: readonly CatalogCell[]): string {
+function copyLine(...cells: readonly CatalogCell[]): string {
   return `${cells.map((c) => c ?? '\\N').join('\t')}\n`;
 }
 
-/** Returns the pg_depend row by which `object`, or one of its columns, depends on `on`. */
+/** Returns the pg_depend row by which `object`, or one of its columns, depends on `target`. */
 function dependency(
   catalog: number,
   object: number,
-  onCatalog: number,
-  on: number | string,
-  onColumn: number,
+  targetCatalog: number,
+  target: number | string,
+  targetColumn: number,
   kind: 'a' | 'i' | 'n',
   column = 0,
 ): SystemRow {
-  return ['pg_depend', fieldsOf(catalog, object, column, onCatalog, on, onColumn, kind)];
+  return ['pg_depend', copyLine(catalog, object, column, targetCatalog, target, targetColumn, kind)];
 }
 
 function description(catalog: number, object: number, column: number, text: string): SystemRow {
-  return ['pg_description', fieldsOf(object, catalog, column, escaped(text))];
+  return ['pg_description', copyLine(object, catalog, column, escapeCopyText(text))];
 }
 
 /** Returns a row of `pg_constraint_column` for information_schema; names must be escaped. */
@@ -336,7 +355,7 @@ function constraintColumn(
 ): SystemRow {
   return [
     'pg_constraint_column',
-    fieldsOf(
+    copyLine(
       constraint,
       type,
       table,
@@ -370,8 +389,8 @@ class SchemaNames {
 
   table(name: string): ArrayTypeName {
     this.#relations.add(name);
-    const before = this.#types.get(name) ?? null;
-    if (before !== null) this.#nameArrayType(before, name);
+    const existing = this.#types.get(name) ?? null;
+    if (existing !== null) this.#nameArrayType(existing, name);
     this.#types.set(name, null);
     const array = { name: '' };
     this.#nameArrayType(array, name);
@@ -379,14 +398,19 @@ class SchemaNames {
   }
 
   primaryKey(table: string): string {
-    const name = this.#free(table, '', 'pkey', (n) => this.#relations.has(n) || this.#constraints.has(n));
+    const name = this.#unusedName(
+      table,
+      '',
+      'pkey',
+      (n) => this.#relations.has(n) || this.#constraints.has(n),
+    );
     this.#relations.add(name);
     this.#constraints.add(name);
     return name;
   }
 
   foreignKey(table: string, columns: readonly string[]): string {
-    const name = this.#free(table, joined(columns), 'fkey', (n) => this.#constraints.has(n));
+    const name = this.#unusedName(table, joinNames(columns), 'fkey', (n) => this.#constraints.has(n));
     this.#constraints.add(name);
     return name;
   }
@@ -397,10 +421,10 @@ class SchemaNames {
     this.#types.set(array.name, array);
   }
 
-  #free(table: string, columns: string, label: string, isTaken: (name: string) => boolean): string {
+  #unusedName(table: string, columns: string, label: string, isUsed: (name: string) => boolean): string {
     const second = columns === '' ? null : columns;
     let name = objectName(table, second, label);
-    for (let pass = 1; isTaken(name); pass++) name = objectName(table, second, `${label}${pass}`);
+    for (let pass = 1; isUsed(name); pass++) name = objectName(table, second, `${label}${pass}`);
     return name;
   }
 }
@@ -409,7 +433,7 @@ interface ArrayTypeName {
   name: string;
 }
 
-function joined(columns: readonly string[]): string {
+function joinNames(columns: readonly string[]): string {
   let text = '';
   for (const column of columns) {
     text += `${text === '' ? '' : '_'}${column}`;
@@ -422,25 +446,26 @@ function joined(columns: readonly string[]): string {
  * Returns `first_second_label`, shortening the longer of the first two until it fits, like Postgres' `makeObjectName`.
  */
 function objectName(first: string, second: string | null, label: string | null): string {
-  const room = MAX_BYTES - (second === null ? 0 : 1) - (label === null ? 0 : Buffer.byteLength(label) + 1);
+  const available =
+    MAX_BYTES - (second === null ? 0 : 1) - (label === null ? 0 : Buffer.byteLength(label) + 1);
   let [a, b] = [Buffer.byteLength(first), Buffer.byteLength(second ?? '')];
-  while (a + b > room) {
+  while (a + b > available) {
     if (a > b) a -= 1;
     else b -= 1;
   }
   return [
-    clipped(first, a),
-    ...(second === null ? [] : [clipped(second, b)]),
+    truncate(first, a),
+    ...(second === null ? [] : [truncate(second, b)]),
     ...(label === null ? [] : [label]),
   ].join('_');
 }
 
-function clipped(text: string, bytes: number): string {
-  let room = bytes;
+function truncate(text: string, bytes: number): string {
+  let available = bytes;
   let end = 0;
   for (const character of text) {
-    room -= Buffer.byteLength(character);
-    if (room < 0) break;
+    available -= Buffer.byteLength(character);
+    if (available < 0) break;
     end += character.length;
   }
   return text.slice(0, end);

@@ -42,21 +42,21 @@ import { PORTION_BYTES } from '../json-values.js';
 import type { ProblemDocument } from '../problem.js';
 import type { ArrowBytes, ArrowColumn } from './buffers.js';
 import {
+  addBinaryElements,
+  addTextElements,
   BoolColumn,
   BytesColumn,
-  binaryElements,
-  copy,
-  date,
+  copyBytes,
   FixedColumn,
-  interval,
   ListColumn,
-  reverse,
-  textElements,
-  time,
-  timestamp,
+  reverseBytes,
   type ValueLayout,
-  verbatim,
   type WriteFixed,
+  writeDate,
+  writeInterval,
+  writeTime,
+  writeTimestamp,
+  writeVerbatim,
 } from './column-writers.js';
 
 /** A record batch ends when it reaches either of these limits, so that memory does not grow with the answer. */
@@ -73,7 +73,7 @@ export class ArrowAnswer implements RowEncoding {
   readonly copies = 2;
   readonly #sink = new Chunks();
   readonly #writer = new RecordBatchStreamWriter();
-  #taken: Buffer[] = [];
+  #output: Buffer[] = [];
   #pending = 0;
   #schema = new Schema();
   #columns: readonly ArrowColumn[] = [];
@@ -108,31 +108,31 @@ export class ArrowAnswer implements RowEncoding {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
       for (const column of this.#columns) {
-        if (rows.value()) column.value(rows.source, rows.start, rows.end);
-        else column.null();
+        if (rows.value()) column.addValue(rows.source, rows.start, rows.end);
+        else column.addNull();
       }
-      this.#rowEnded(rows);
+      this.#endRow(rows);
     }
   }
 
   *portions(dataRows: Uint8Array): Generator<void> {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
-      let due = rows.rowStart + PORTION_BYTES;
+      let nextYield = rows.rowStart + PORTION_BYTES;
       for (const column of this.#columns) {
-        if (!rows.value()) column.null();
-        else if (column.portions !== undefined && rows.end - rows.start > PORTION_BYTES)
-          yield* column.portions(rows.source, rows.start, rows.end);
-        else column.value(rows.source, rows.start, rows.end);
-        if (rows.end < due) continue;
-        due = rows.end + PORTION_BYTES;
+        if (!rows.value()) column.addNull();
+        else if (column.addInPortions !== undefined && rows.end - rows.start > PORTION_BYTES)
+          yield* column.addInPortions(rows.source, rows.start, rows.end);
+        else column.addValue(rows.source, rows.start, rows.end);
+        if (rows.end < nextYield) continue;
+        nextYield = rows.end + PORTION_BYTES;
         yield;
       }
-      this.#rowEnded(rows);
+      this.#endRow(rows);
     }
   }
 
-  #rowEnded({ rowLength }: DataRowReader): void {
+  #endRow({ rowLength }: DataRowReader): void {
     this.#rows += 1;
     this.#bytes += rowLength;
     if (this.#rows >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) this.#writeBatch();
@@ -153,9 +153,9 @@ export class ArrowAnswer implements RowEncoding {
   }
 
   take(): Buffer {
-    const [only, ...others] = this.#taken;
-    const bytes = only !== undefined && others.length === 0 ? only : Buffer.concat(this.#taken);
-    this.#taken = [];
+    const [first, ...others] = this.#output;
+    const bytes = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#output);
+    this.#output = [];
     this.#pending = 0;
     return bytes;
   }
@@ -178,7 +178,7 @@ export class ArrowAnswer implements RowEncoding {
   #collect(): void {
     const bytes = Buffer.concat(this.#sink.drain());
     this.#pending += bytes.length;
-    this.#taken.push(bytes);
+    this.#output.push(bytes);
   }
 }
 
@@ -198,8 +198,8 @@ class Chunks extends AsyncByteQueue {
 }
 
 /** Maximum digits of Arrow's 128-bit and 256-bit decimals. */
-const MOST_IN_128 = 38;
-const MOST_IN_256 = 76;
+const MAX_DIGITS_128 = 38;
+const MAX_DIGITS_256 = 76;
 
 /**
  * Returns the layout of an Arrow decimal for a column declared as `numeric(p,s)`; null for other columns and if no
@@ -209,46 +209,46 @@ function decimalLayout(form: ColumnForm | null): ValueLayout | null {
   const declared = decimalOf(form);
   if (declared === null) return null;
   const { precision, scale } = declared;
-  if (precision > MOST_IN_256 || scale < 0 || scale > precision) return null;
-  const bits = precision <= MOST_IN_128 ? 128 : 256;
+  if (precision > MAX_DIGITS_256 || scale < 0 || scale > precision) return null;
+  const bits = precision <= MAX_DIGITS_128 ? 128 : 256;
   return {
     type: new Decimal(scale, precision, bits),
     width: bits / 8,
     view: Uint32Array,
-    write: decimal(bits / 64, scale, 10n ** BigInt(precision)),
+    write: decimalWriter(bits / 64, scale, 10n ** BigInt(precision)),
   };
 }
 
 const NEGATIVE = 0x4000;
-const HEAD = 8;
-const GROUP = 4;
+const HEADER_BYTES = 8;
+const DIGITS_PER_GROUP = 4;
 /** Limits that every numeric of 76 digits meets: weight of its first group, and number of groups. */
-const MOST_WEIGHT = 19;
-const MOST_GROUPS = 21;
+const MAX_WEIGHT = 19;
+const MAX_GROUPS = 21;
 
 /**
  * Returns a function that writes a numeric as an Arrow decimal. Postgres' binary format has groups of four decimal
  * digits; the first group is multiplied by 10000 to the power of `weight`.
  */
-function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
-  return (source, start, into, at) => {
+function decimalWriter(words: number, scale: number, limit: bigint): WriteFixed {
+  return (source, start, target, at) => {
     const groups = source.readUInt16BE(start);
     const weight = source.readInt16BE(start + 2);
     const sign = source.readUInt16BE(start + 4);
     if (sign !== 0 && sign !== NEGATIVE) return 'a numeric that is not a number';
-    if (weight > MOST_WEIGHT || groups > MOST_GROUPS) return 'a numeric of more digits than are declared';
+    if (weight > MAX_WEIGHT || groups > MAX_GROUPS) return 'a numeric of more digits than are declared';
     let digits = 0n;
     for (let n = 0; n < groups; n++)
-      digits = digits * 10_000n + BigInt(source.readUInt16BE(start + HEAD + 2 * n));
-    const shift = scale + GROUP * (weight - groups + 1);
+      digits = digits * 10_000n + BigInt(source.readUInt16BE(start + HEADER_BYTES + 2 * n));
+    const shift = scale + DIGITS_PER_GROUP * (weight - groups + 1);
     const unit = 10n ** BigInt(Math.abs(shift));
     if (shift < 0 && digits % unit !== 0n) return 'a numeric of a greater scale than is declared';
     const value = shift < 0 ? digits / unit : digits * unit;
-    if (value >= beyond) return 'a numeric of more digits than are declared';
-    let rest = sign === NEGATIVE ? -value : value;
+    if (value >= limit) return 'a numeric of more digits than are declared';
+    let remaining = sign === NEGATIVE ? -value : value;
     for (let word = 0; word < words; word++) {
-      into.writeBigUInt64LE(BigInt.asUintN(64, rest), at + 8 * word);
-      rest >>= 64n;
+      target.writeBigUInt64LE(BigInt.asUintN(64, remaining), at + 8 * word);
+      remaining >>= 64n;
     }
     return undefined;
   };
@@ -284,54 +284,65 @@ function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
   if (!isArray(type)) return scalarColumn(type, name);
   const element = elementOf(type);
   const items = scalarColumn(element, name);
-  return new ListColumn(items, name, isAsText(element) ? textElements : binaryElements);
+  return new ListColumn(items, name, isSentAsText(element) ? addTextElements : addBinaryElements);
 }
 
 /** True for types without an Arrow equivalent, which become strings in Postgres' text format. */
-function isAsText(type: ScalarType): boolean {
+function isSentAsText(type: ScalarType): boolean {
   return typeRow(type).arrow === 'text';
 }
 
 /** Returns the wire format in which values of `type` are requested: 0 text, 1 binary. */
 function formatOf(type: TypeName): 0 | 1 {
-  return isAsText(isArray(type) ? elementOf(type) : type) ? 0 : 1;
+  return isSentAsText(isArray(type) ? elementOf(type) : type) ? 0 : 1;
 }
 
 function scalarColumn(type: ScalarType, name: string): ArrowColumn {
   return COLUMNS[typeRow(type).arrow](name);
 }
 
-const fixed =
+const fixedColumn =
   (layout: () => ValueLayout) =>
   (name: string): ArrowColumn =>
     new FixedColumn(layout(), name);
-const utf8 = () => new BytesColumn(new Utf8(), verbatim());
+const utf8Column = () => new BytesColumn(new Utf8(), writeVerbatim());
 
 const COLUMNS: Readonly<Record<ArrowForm, (name: string) => ArrowColumn>> = {
-  text: utf8,
-  utf8,
+  text: utf8Column,
+  utf8: utf8Column,
   bool: () => new BoolColumn(new Bool()),
-  numeric: () => new BytesColumn(new Utf8(), (source, start, _end, out) => numericText(source, start, out)),
-  jsonb: () => new BytesColumn(new Utf8(), verbatim(1)), // skips the version byte
-  binary: () => new BytesColumn(new Binary(), verbatim()),
-  int16: fixed(() => ({ type: new Int16(), width: 2, view: Int16Array, write: reverse(2) })),
-  int32: fixed(() => ({ type: new Int32(), width: 4, view: Int32Array, write: reverse(4) })),
-  int64: fixed(() => ({ type: new Int64(), width: 8, view: BigInt64Array, write: reverse(8) })),
-  float32: fixed(() => ({ type: new Float32(), width: 4, view: Float32Array, write: reverse(4) })),
-  float64: fixed(() => ({ type: new Float64(), width: 8, view: Float64Array, write: reverse(8) })),
-  uuid: fixed(() => ({ type: new FixedSizeBinary(16), width: 16, view: Uint8Array, write: copy(16) })),
-  date: fixed(() => ({ type: new DateDay(), width: 4, view: Int32Array, write: date })),
-  time: fixed(() => ({ type: new TimeMicrosecond(), width: 8, view: BigInt64Array, write: time })),
-  timestamp: fixed(() => moment(null)),
-  timestamptz: fixed(() => moment('UTC')),
-  interval: fixed(() => ({ type: new IntervalMonthDayNano(), width: 16, view: Int32Array, write: interval })),
+  numeric: () =>
+    new BytesColumn(new Utf8(), (source, start, _end, out) => writeNumericText(source, start, out)),
+  jsonb: () => new BytesColumn(new Utf8(), writeVerbatim(1)), // skips the version byte
+  binary: () => new BytesColumn(new Binary(), writeVerbatim()),
+  int16: fixedColumn(() => ({ type: new Int16(), width: 2, view: Int16Array, write: reverseBytes(2) })),
+  int32: fixedColumn(() => ({ type: new Int32(), width: 4, view: Int32Array, write: reverseBytes(4) })),
+  int64: fixedColumn(() => ({ type: new Int64(), width: 8, view: BigInt64Array, write: reverseBytes(8) })),
+  float32: fixedColumn(() => ({ type: new Float32(), width: 4, view: Float32Array, write: reverseBytes(4) })),
+  float64: fixedColumn(() => ({ type: new Float64(), width: 8, view: Float64Array, write: reverseBytes(8) })),
+  uuid: fixedColumn(() => ({
+    type: new FixedSizeBinary(16),
+    width: 16,
+    view: Uint8Array,
+    write: copyBytes(16),
+  })),
+  date: fixedColumn(() => ({ type: new DateDay(), width: 4, view: Int32Array, write: writeDate })),
+  time: fixedColumn(() => ({ type: new TimeMicrosecond(), width: 8, view: BigInt64Array, write: writeTime })),
+  timestamp: fixedColumn(() => timestampLayout(null)),
+  timestamptz: fixedColumn(() => timestampLayout('UTC')),
+  interval: fixedColumn(() => ({
+    type: new IntervalMonthDayNano(),
+    width: 16,
+    view: Int32Array,
+    write: writeInterval,
+  })),
 };
 
-function moment(zone: string | null): ValueLayout {
-  return { type: new TimestampMicrosecond(zone), width: 8, view: BigInt64Array, write: timestamp };
+function timestampLayout(zone: string | null): ValueLayout {
+  return { type: new TimestampMicrosecond(zone), width: 8, view: BigInt64Array, write: writeTimestamp };
 }
 
-const SPECIAL: ReadonlyMap<number, Buffer> = new Map([
+const SPECIAL_VALUES: ReadonlyMap<number, Buffer> = new Map([
   [0xc000, Buffer.from('NaN')],
   [0xd000, Buffer.from('Infinity')],
   [0xf000, Buffer.from('-Infinity')],
@@ -344,29 +355,30 @@ const POINT = 0x2e;
  * Converts a numeric at `source[start …)` from Postgres' binary format (groups of four decimal digits) to its text
  * form, with all digits of its scale and no exponent.
  */
-function numericText(source: Buffer, start: number, out: ArrowBytes): void {
+function writeNumericText(source: Buffer, start: number, out: ArrowBytes): void {
   const groups = source.readUInt16BE(start);
   const weight = source.readInt16BE(start + 2);
   const sign = source.readUInt16BE(start + 4);
   const scale = source.readUInt16BE(start + 6);
-  const special = SPECIAL.get(sign);
+  const special = SPECIAL_VALUES.get(sign);
   if (special !== undefined) {
     out.reserve(special.length);
     out.length += special.copy(out.bytes, out.length);
     return;
   }
   if (sign !== 0 && sign !== NEGATIVE) throw new InternalError('a numeric has no known sign');
-  const group = (n: number): number => (n >= 0 && n < groups ? source.readUInt16BE(start + HEAD + 2 * n) : 0);
+  const group = (n: number): number =>
+    n >= 0 && n < groups ? source.readUInt16BE(start + HEADER_BYTES + 2 * n) : 0;
   out.reserve(4 * (Math.max(weight, 0) + 1) + scale + 8);
   const { bytes } = out;
   let at = out.length;
   if (sign === NEGATIVE) bytes[at++] = MINUS;
-  at = weight < 0 ? digits(0, bytes, at, 1) : digits(group(0), bytes, at, widthOf(group(0)));
-  for (let n = 1; n <= weight; n++) at = digits(group(n), bytes, at, 4);
+  at = weight < 0 ? writeDigits(0, bytes, at, 1) : writeDigits(group(0), bytes, at, widthOf(group(0)));
+  for (let n = 1; n <= weight; n++) at = writeDigits(group(n), bytes, at, 4);
   if (scale > 0) {
     bytes[at++] = POINT;
     const end = at + scale;
-    for (let n = weight + 1; at < end; n++) at = digits(group(n), bytes, at, 4);
+    for (let n = weight + 1; at < end; n++) at = writeDigits(group(n), bytes, at, 4);
     at = end; // the last group may extend beyond the scale
   }
   out.length = at;
@@ -377,11 +389,11 @@ function widthOf(group: number): number {
 }
 
 /** Writes the last `width` digits of a group of four. */
-function digits(group: number, bytes: Buffer, at: number, width: number): number {
-  let left = group;
+function writeDigits(group: number, bytes: Buffer, at: number, width: number): number {
+  let remaining = group;
   for (let n = width - 1; n >= 0; n--) {
-    bytes[at + n] = ZERO + (left % 10);
-    left = Math.floor(left / 10);
+    bytes[at + n] = ZERO + (remaining % 10);
+    remaining = Math.floor(remaining / 10);
   }
   return at + width;
 }

@@ -1,7 +1,7 @@
 import { Data, type DataType } from 'apache-arrow';
 import { queryError } from 'osl-compiler';
 
-const KEPT_BYTES = 4_194_304;
+const MAX_RETAINED_BYTES = 4_194_304;
 
 /** Growing buffer that starts at offset 0 of its ArrayBuffer, so that typed views of any width are aligned. */
 export class ArrowBytes {
@@ -14,8 +14,8 @@ export class ArrowBytes {
     this.bytes = allocate(initial);
   }
 
-  reserve(more: number): void {
-    const needed = this.length + more;
+  reserve(additionalBytes: number): void {
+    const needed = this.length + additionalBytes;
     if (needed <= this.bytes.length) return;
     const grown = allocate(Math.max(needed, 2 * this.bytes.length));
     grown.set(this.bytes.subarray(0, this.length));
@@ -24,7 +24,7 @@ export class ArrowBytes {
 
   clear(): void {
     this.length = 0;
-    if (this.bytes.length > KEPT_BYTES) this.bytes = allocate(this.#initial);
+    if (this.bytes.length > MAX_RETAINED_BYTES) this.bytes = allocate(this.#initial);
   }
 }
 
@@ -45,15 +45,15 @@ export class ValidityBitmap {
     return this.#nulls;
   }
 
-  valid(): void {
+  addValid(): void {
     if (this.#nulls > 0) this.#set(this.#length);
     this.#length += 1;
   }
 
-  null(): void {
+  addNull(): void {
     if (this.#nulls === 0) for (let at = 0; at < this.#length; at++) this.#set(at);
     this.#nulls += 1;
-    this.#reach(this.#length);
+    this.#growTo(this.#length);
     this.#length += 1;
   }
 
@@ -69,12 +69,12 @@ export class ValidityBitmap {
   }
 
   #set(at: number): void {
-    this.#reach(at);
+    this.#growTo(at);
     const byte = at >> 3;
     this.#bits.bytes[byte] = (this.#bits.bytes[byte] ?? 0) | (1 << (at & 7));
   }
 
-  #reach(at: number): void {
+  #growTo(at: number): void {
     const missing = (at >> 3) + 1 - this.#bits.length;
     if (missing <= 0) return;
     this.#bits.reserve(missing);
@@ -111,9 +111,9 @@ export interface ArrowColumn {
    * Adds the value at `source[start … end)`, in the wire format requested for the column.
    * @throws QueryError E4060 if Arrow cannot represent it
    */
-  value(source: Buffer, start: number, end: number): void;
-  portions?(source: Buffer, start: number, end: number): Generator<void>;
-  null(): void;
+  addValue(source: Buffer, start: number, end: number): void;
+  addInPortions?(source: Buffer, start: number, end: number): Generator<void>;
+  addNull(): void;
   /** Views of the accumulated data, valid until `clear`. */
   data(): Data;
   clear(): void;
@@ -136,6 +136,6 @@ export function dataOf(
   return new Data(type, 0, validity.length, validity.nulls, buffers, children);
 }
 
-export function noValue(column: string, what: string) {
-  return queryError('noArrowValue', { column, what });
+export function notRepresentable(column: string, valueText: string) {
+  return queryError('noArrowValue', { column, what: valueText });
 }

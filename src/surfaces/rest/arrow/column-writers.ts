@@ -1,12 +1,19 @@
 import { type Data, type DataType, Field, List } from 'apache-arrow';
 import { ArrayReader, PORTION_BYTES } from '../json-values.js';
-import { ArrowBytes, type ArrowColumn, dataOf, noValue, Offsets, ValidityBitmap } from './buffers.js';
+import {
+  ArrowBytes,
+  type ArrowColumn,
+  dataOf,
+  notRepresentable,
+  Offsets,
+  ValidityBitmap,
+} from './buffers.js';
 
 /**
  * Writes the value at `source[start …)` to `into[at …)` in Arrow's byte order. If Arrow cannot represent the value,
  * returns a description of it such as `infinity`.
  */
-export type WriteFixed = (source: Buffer, start: number, into: Buffer, at: number) => string | undefined;
+export type WriteFixed = (source: Buffer, start: number, target: Buffer, at: number) => string | undefined;
 
 type ViewConstructor = new (buffer: ArrayBufferLike, offset: number, length: number) => ArrayBufferView;
 
@@ -31,21 +38,21 @@ export class FixedColumn implements ArrowColumn {
     this.#values = new ArrowBytes(256 * layout.width);
   }
 
-  value(source: Buffer, start: number): void {
+  addValue(source: Buffer, start: number): void {
     const { width, write } = this.#layout;
     this.#values.reserve(width);
-    const unfit = write(source, start, this.#values.bytes, this.#values.length);
-    if (unfit !== undefined) throw noValue(this.#name, unfit);
+    const description = write(source, start, this.#values.bytes, this.#values.length);
+    if (description !== undefined) throw notRepresentable(this.#name, description);
     this.#values.length += width;
-    this.#validity.valid();
+    this.#validity.addValid();
   }
 
-  null(): void {
+  addNull(): void {
     const { width } = this.#layout;
     this.#values.reserve(width);
     this.#values.bytes.fill(0, this.#values.length, this.#values.length + width);
     this.#values.length += width;
-    this.#validity.null();
+    this.#validity.addNull();
   }
 
   data(): Data {
@@ -61,17 +68,17 @@ export class FixedColumn implements ArrowColumn {
 }
 
 /** Reverses the bytes of a number, since Postgres is big-endian and Arrow little-endian. */
-export function reverse(width: 2 | 4 | 8): WriteFixed {
-  return (source, start, into, at) => {
-    for (let n = 0; n < width; n++) into[at + n] = source[start + width - 1 - n] ?? 0;
+export function reverseBytes(width: 2 | 4 | 8): WriteFixed {
+  return (source, start, target, at) => {
+    for (let n = 0; n < width; n++) target[at + n] = source[start + width - 1 - n] ?? 0;
     return undefined;
   };
 }
 
-export const copy =
+export const copyBytes =
   (width: number): WriteFixed =>
-  (source, start, into, at) => {
-    source.copy(into, at, start, start + width);
+  (source, start, target, at) => {
+    source.copy(target, at, start, start + width);
     return undefined;
   };
 
@@ -89,16 +96,16 @@ const EPOCH_LOW = EPOCH_US - EPOCH_HIGH * WORD;
 const DAY_US = 86_400_000_000;
 
 /** Converts days since 2000 to days since 1970. All finite dates fit. */
-export const date: WriteFixed = (source, start, into, at) => {
+export const writeDate: WriteFixed = (source, start, target, at) => {
   const days = source.readInt32BE(start);
   if (days === MAX_INT32) return 'infinity';
   if (days === MIN_INT32) return '-infinity';
-  into.writeInt32LE(days + EPOCH_DAYS, at);
+  target.writeInt32LE(days + EPOCH_DAYS, at);
   return undefined;
 };
 
 /** Converts microseconds since 2000 to microseconds since 1970; Arrow lacks the last 30 years of Postgres' range. */
-export const timestamp: WriteFixed = (source, start, into, at) => {
+export const writeTimestamp: WriteFixed = (source, start, target, at) => {
   const high = source.readInt32BE(start);
   const low = source.readUInt32BE(start + 4);
   if (high === MAX_INT32 && low === MAX_UINT32) return 'infinity';
@@ -107,25 +114,25 @@ export const timestamp: WriteFixed = (source, start, into, at) => {
   const carry = sum >= WORD ? 1 : 0;
   const total = high + EPOCH_HIGH + carry;
   if (total > MAX_INT32) return 'a time after 294247-01-10';
-  into.writeUInt32LE(sum - carry * WORD, at);
-  into.writeInt32LE(total, at + 4);
+  target.writeUInt32LE(sum - carry * WORD, at);
+  target.writeInt32LE(total, at + 4);
   return undefined;
 };
 
 /** Writes microseconds since midnight in Arrow's byte order; Arrow cannot represent 24:00:00. */
-export const time: WriteFixed = (source, start, into, at) => {
+export const writeTime: WriteFixed = (source, start, target, at) => {
   const high = source.readInt32BE(start);
   const low = source.readUInt32BE(start + 4);
   if (high * WORD + low >= DAY_US) return '24:00:00';
-  into.writeUInt32LE(low, at);
-  into.writeInt32LE(high, at + 4);
+  target.writeUInt32LE(low, at);
+  target.writeInt32LE(high, at + 4);
   return undefined;
 };
 
 const MAX_INT64 = 0x7fff_ffff_ffff_ffffn;
 
 /** Converts microseconds, days and months to Arrow's months, days and nanoseconds. */
-export const interval: WriteFixed = (source, start, into, at) => {
+export const writeInterval: WriteFixed = (source, start, target, at) => {
   const us = source.readBigInt64BE(start);
   const days = source.readInt32BE(start + 8);
   const months = source.readInt32BE(start + 12);
@@ -133,9 +140,9 @@ export const interval: WriteFixed = (source, start, into, at) => {
   if (months === MIN_INT32 && days === MIN_INT32 && us === -MAX_INT64 - 1n) return '-infinity';
   const ns = us * 1_000n;
   if (ns > MAX_INT64 || ns < -MAX_INT64 - 1n) return 'more than 292 years in hours';
-  into.writeInt32LE(months, at);
-  into.writeInt32LE(days, at + 4);
-  into.writeBigInt64LE(ns, at + 8);
+  target.writeInt32LE(months, at);
+  target.writeInt32LE(days, at + 4);
+  target.writeBigInt64LE(ns, at + 8);
   return undefined;
 };
 
@@ -153,15 +160,15 @@ export class BytesColumn implements ArrowColumn {
     this.#write = write;
   }
 
-  value(source: Buffer, start: number, end: number): void {
+  addValue(source: Buffer, start: number, end: number): void {
     this.#write(source, start, end, this.#values);
     this.#offsets.push(this.#values.length);
-    this.#validity.valid();
+    this.#validity.addValid();
   }
 
-  null(): void {
+  addNull(): void {
     this.#offsets.push(this.#values.length);
-    this.#validity.null();
+    this.#validity.addNull();
   }
 
   data(): Data {
@@ -176,7 +183,7 @@ export class BytesColumn implements ArrowColumn {
   }
 }
 
-export function verbatim(skip = 0): WriteBytes {
+export function writeVerbatim(skip = 0): WriteBytes {
   return (source, start, end, out) => {
     out.reserve(end - start);
     out.length += source.copy(out.bytes, out.length, start + skip, end);
@@ -192,14 +199,14 @@ export class BoolColumn implements ArrowColumn {
     this.type = type;
   }
 
-  value(source: Buffer, start: number): void {
+  addValue(source: Buffer, start: number): void {
     this.#push(source[start] === 0 ? 0 : 1);
-    this.#validity.valid();
+    this.#validity.addValid();
   }
 
-  null(): void {
+  addNull(): void {
     this.#push(0);
-    this.#validity.null();
+    this.#validity.addNull();
   }
 
   data(): Data {
@@ -226,8 +233,8 @@ export class BoolColumn implements ArrowColumn {
  * Sizes in bytes within a binary array: its header (number of dimensions, flags, element type) and the entry of a
  * dimension (size, lower bound).
  */
-const ARRAY_HEAD = 12;
-const DIMENSION = 8;
+const ARRAY_HEADER_BYTES = 12;
+const DIMENSION_BYTES = 8;
 
 /** Adds the elements of the array in `source[start … end)` to `items` and returns their number; yields after each portion. */
 type AddElements = (
@@ -243,31 +250,31 @@ export class ListColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #name: string;
   readonly #items: ArrowColumn;
-  readonly #add: AddElements;
+  readonly #addElements: AddElements;
   readonly #offsets = new Offsets();
   readonly #validity = new ValidityBitmap();
   #count = 0;
 
-  constructor(items: ArrowColumn, name: string, add: AddElements) {
+  constructor(items: ArrowColumn, name: string, addElements: AddElements) {
     this.type = new List(new Field('item', items.type, true));
     this.#name = name;
     this.#items = items;
-    this.#add = add;
+    this.#addElements = addElements;
   }
 
-  value(source: Buffer, start: number, end: number): void {
-    for (const _ of this.portions(source, start, end));
+  addValue(source: Buffer, start: number, end: number): void {
+    for (const _ of this.addInPortions(source, start, end));
   }
 
-  *portions(source: Buffer, start: number, end: number): Generator<void> {
-    this.#count += yield* this.#add(source, start, end, this.#items, this.#name);
+  *addInPortions(source: Buffer, start: number, end: number): Generator<void> {
+    this.#count += yield* this.#addElements(source, start, end, this.#items, this.#name);
     this.#offsets.push(this.#count);
-    this.#validity.valid();
+    this.#validity.addValid();
   }
 
-  null(): void {
+  addNull(): void {
     this.#offsets.push(this.#count);
-    this.#validity.null();
+    this.#validity.addNull();
   }
 
   data(): Data {
@@ -283,43 +290,43 @@ export class ListColumn implements ArrowColumn {
 }
 
 /** Adds array elements from Postgres' binary format. Lower bounds are dropped, as in JSON. */
-export function* binaryElements(...[source, start, , items, name]: Parameters<AddElements>) {
+export function* addBinaryElements(...[source, start, , items, name]: Parameters<AddElements>) {
   const dimensions = source.readInt32BE(start);
-  if (dimensions > 1) throw noValue(name, `an array of ${dimensions} dimensions`);
+  if (dimensions > 1) throw notRepresentable(name, `an array of ${dimensions} dimensions`);
   if (dimensions === 0) return 0;
-  const size = source.readInt32BE(start + ARRAY_HEAD);
-  let at = start + ARRAY_HEAD + DIMENSION;
-  let due = at + PORTION_BYTES;
+  const size = source.readInt32BE(start + ARRAY_HEADER_BYTES);
+  let at = start + ARRAY_HEADER_BYTES + DIMENSION_BYTES;
+  let nextYield = at + PORTION_BYTES;
   for (let n = 0; n < size; n++) {
     const length = source.readInt32BE(at);
     at += 4;
-    if (length < 0) items.null();
-    else items.value(source, at, at + length);
+    if (length < 0) items.addNull();
+    else items.addValue(source, at, at + length);
     at += Math.max(length, 0);
-    if (at < due) continue;
-    due = at + PORTION_BYTES;
+    if (at < nextYield) continue;
+    nextYield = at + PORTION_BYTES;
     yield;
   }
   return size;
 }
 
 /** Adds array elements from Postgres' text format, such as `{10.0.0.1,NULL}`. */
-export function* textElements(...[source, start, end, items, name]: Parameters<AddElements>) {
+export function* addTextElements(...[source, start, end, items, name]: Parameters<AddElements>) {
   const reader = new ArrayReader(source, start, end);
   let count = 0;
   let depth = 0;
-  let due = start + PORTION_BYTES;
+  let nextYield = start + PORTION_BYTES;
   for (let token = reader.next(PORTION_BYTES); token !== null; token = reader.next(PORTION_BYTES)) {
     if (token === 'open') depth += 1;
-    if (depth > 1) throw noValue(name, 'an array of several dimensions');
-    if (token === 'null') items.null();
+    if (depth > 1) throw notRepresentable(name, 'an array of several dimensions');
+    if (token === 'null') items.addNull();
     if (token === 'element') {
       const item = reader.element();
-      items.value(item, 0, item.length);
+      items.addValue(item, 0, item.length);
     }
     if (token === 'null' || token === 'element') count += 1;
-    if (reader.at < due) continue;
-    due = reader.at + PORTION_BYTES;
+    if (reader.at < nextYield) continue;
+    nextYield = reader.at + PORTION_BYTES;
     yield;
   }
   return count;

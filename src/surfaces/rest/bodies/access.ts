@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify';
 import type { ApprovalVerdict } from '../../../ask/why/approvals.js';
 import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { AccessRequest } from '../../../ask/why/request-access.js';
-import { malformed, termIn } from '../problem.js';
+import { malformed, readTerm } from '../problem.js';
 import { exactly, flag, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
-import { readerOf } from './reader.js';
+import { bodyReader } from './reader.js';
 
 const OBJECT = text(
   'An entity, bridge or facet, or one of its columns, such as `osl.entities.customer.email`.',
@@ -81,17 +81,17 @@ export const ACCESS_REQUEST = exactly({
   }),
 });
 
-const readQuestion = readerOf(ACCESS_QUESTION);
-const readRequest = readerOf(ACCESS_REQUEST);
+const readQuestion = bodyReader(ACCESS_QUESTION);
+const readRequest = bodyReader(ACCESS_REQUEST);
 
 export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
-  const { object, as, chain, roles, row, ...given } = readQuestion(jsonFields(request));
+  const { object, as, chain, roles, row, ...context } = readQuestion(jsonFields(request));
   const members = chain ?? (typeof as === 'string' ? [as] : []);
   if (members.length === 0 || (typeof as === 'string' && members.at(-1) !== as))
     throw malformed('name the caller in `as`, or in a `chain` that ends with it');
   if (new Set(members).size < members.length)
     throw malformed('`chain` names a subject twice').about('/chain');
-  const { at, surface, address, purpose, claims } = given;
+  const { at, surface, address, purpose, claims } = context;
   const now = typeof at === 'string' ? Date.parse(at) : Date.now();
   if (Number.isNaN(now)) throw malformed('`at` is a moment, such as 2026-01-31T09:00:00Z').about('/at');
   return {
@@ -109,7 +109,7 @@ export function readAccessRequest(request: FastifyRequest): AccessRequest {
   if (/[\p{Cc}\p{Cs}]/u.test(reason)) throw malformed('`reason` holds a control character').about('/reason');
   if ((object === null) === (statement === null))
     throw malformed('name either an `object` or a `statement`').about('/object');
-  return { object: object === null ? null : termIn('object', object), statement, reason };
+  return { object: object === null ? null : readTerm('object', object), statement, reason };
 }
 
 export const APPROVAL_VERDICT = exactly({
@@ -125,7 +125,7 @@ export const APPROVAL_VERDICT = exactly({
   'for_task?': orNull(flag('True to approve only for the task that the request names.')),
 });
 
-const readVerdict = readerOf(APPROVAL_VERDICT);
+const readVerdict = bodyReader(APPROVAL_VERDICT);
 
 export function readApprovalVerdict(request: FastifyRequest): ApprovalVerdict {
   const { decision, minutes = null, for_task: forTask } = readVerdict(jsonFields(request));

@@ -2,20 +2,20 @@ import type { FastifyRequest } from 'fastify';
 import type { SuggestionTarget } from '../../../ask/authoring/drafts.js';
 import type { ChangeRequest } from '../../../ask/authoring/publish.js';
 import type { Proposal } from '../../../model/authoring/index.js';
-import { LONGEST_TERM, malformed, termIn } from '../problem.js';
+import { MAX_TERM_LENGTH, malformed, readTerm } from '../problem.js';
 import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
-import { readerOfOne } from './reader.js';
+import { oneOfReader } from './reader.js';
 
-const DOTTED = text('`connector.schema.table`', { minLength: 1, maxLength: LONGEST_TERM });
+const TABLE_PATH = text('`connector.schema.table`', { minLength: 1, maxLength: MAX_TERM_LENGTH });
 
 const SUGGESTIONS = {
-  candidate: exactly({ candidate: DOTTED }),
-  table: exactly({ table: DOTTED }),
+  candidate: exactly({ candidate: TABLE_PATH }),
+  table: exactly({ table: TABLE_PATH }),
   term: exactly({
     term: text('Business term for which to draft a lexicon entry.', {
       minLength: 1,
-      maxLength: LONGEST_TERM,
+      maxLength: MAX_TERM_LENGTH,
     }),
   }),
 };
@@ -23,31 +23,31 @@ export const SUGGEST_REQUEST = {
   oneOf: Object.values(SUGGESTIONS),
   description: 'Exactly one of `candidate`, `table` and `term`.',
 };
-const readSuggestion = readerOfOne(SUGGESTIONS);
+const readSuggestion = oneOfReader(SUGGESTIONS);
 
 export function readSuggestRequest(request: FastifyRequest): SuggestionTarget {
-  const { kind, read } = readSuggestion(jsonFields(request));
-  const members: Readonly<Partial<Record<SuggestionTarget['kind'], string>>> = read;
-  return { kind, name: termIn(kind, members[kind] ?? '') };
+  const { kind, members } = readSuggestion(jsonFields(request));
+  const names: Readonly<Partial<Record<SuggestionTarget['kind'], string>>> = members;
+  return { kind, name: readTerm(kind, names[kind] ?? '') };
 }
 
 type YamlOrJson = string | Readonly<Record<string, unknown>>;
-const WRITTEN: JsonShape<YamlOrJson> = {
+const DOCUMENT: JsonShape<YamlOrJson> = {
   type: ['string', 'object'],
   description: 'YAML as a string, or a JSON object.',
 };
 
 const PROPOSALS = {
-  fragment: exactly({ fragment: WRITTEN }),
-  manifest: exactly({ manifest: WRITTEN }),
-  draft: exactly({ draft: text('ID of a stored draft.', { minLength: 1, maxLength: LONGEST_TERM }) }),
+  fragment: exactly({ fragment: DOCUMENT }),
+  manifest: exactly({ manifest: DOCUMENT }),
+  draft: exactly({ draft: text('ID of a stored draft.', { minLength: 1, maxLength: MAX_TERM_LENGTH }) }),
 };
 export const VALIDATE_REQUEST = {
   oneOf: Object.values(PROPOSALS),
   description:
     'Exactly one of `fragment` (members added to the served manifest, replacing those of the same name), `manifest` (a complete manifest) and `draft`.',
 };
-const readOneProposal = readerOfOne(PROPOSALS);
+const readOneProposal = oneOfReader(PROPOSALS);
 
 export function readProposal(
   request: FastifyRequest,
@@ -55,11 +55,11 @@ export function readProposal(
   const proposal = readOneProposal(jsonFields(request));
   switch (proposal.kind) {
     case 'draft':
-      return { kind: 'draft', id: proposal.read.draft };
+      return { kind: 'draft', id: proposal.members.draft };
     case 'fragment':
-      return { kind: 'fragment', ...documentOf(proposal.read.fragment) };
+      return { kind: 'fragment', ...documentOf(proposal.members.fragment) };
     case 'manifest':
-      return { kind: 'manifest', ...documentOf(proposal.read.manifest) };
+      return { kind: 'manifest', ...documentOf(proposal.members.manifest) };
     default: {
       const unknown: never = proposal;
       return unknown;
@@ -67,11 +67,11 @@ export function readProposal(
   }
 }
 
-function documentOf(written: YamlOrJson): { readonly text: string; readonly placed: boolean } {
+function documentOf(document: YamlOrJson): { readonly text: string; readonly placed: boolean } {
   // JSON nested in JSON has no line numbers that the sender could look up.
-  return typeof written === 'string'
-    ? { text: written, placed: true }
-    : { text: JSON.stringify(written), placed: false };
+  return typeof document === 'string'
+    ? { text: document, placed: true }
+    : { text: JSON.stringify(document), placed: false };
 }
 
 export type ObjectsRequest =
@@ -80,11 +80,11 @@ export type ObjectsRequest =
   | { readonly discard: string };
 
 /** Allowed length of a version, draft id or object name, in code points. */
-const NAMED = { minLength: 1, maxLength: 300 } as const;
+const NAME_LENGTH = { minLength: 1, maxLength: 300 } as const;
 const BASE = {
   'base_version?': text(
     'Manifest version on which the change is based: `versions.manifest` in the answer of `/osl/validate`. Can be sent as `If-Match` instead.',
-    NAMED,
+    NAME_LENGTH,
   ),
 } as const;
 const FRAGMENT: JsonShape<YamlOrJson> = {
@@ -94,7 +94,7 @@ const FRAGMENT: JsonShape<YamlOrJson> = {
 const REASONS: JsonShape<Readonly<Record<string, string | null>>> = {
   type: 'object',
   minProperties: 1,
-  propertyNames: NAMED,
+  propertyNames: NAME_LENGTH,
   additionalProperties: orNull(
     text('Reason for deprecation; null removes the deprecation.', {
       title: 'reason',
@@ -107,7 +107,7 @@ const REASONS: JsonShape<Readonly<Record<string, string | null>>> = {
 };
 const VERSION: JsonShape<number | string> = {
   type: ['integer', 'string'],
-  ...NAMED,
+  ...NAME_LENGTH,
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
   description: 'Number or ID of the version to restore; 0 for the manifest file alone.',
@@ -122,16 +122,20 @@ const CHANGES = {
     },
     ...BASE,
   }),
-  draft: exactly({ draft: text('ID of a validated draft to publish.', NAMED), ...BASE }),
+  draft: exactly({ draft: text('ID of a validated draft to publish.', NAME_LENGTH), ...BASE }),
   deprecate: exactly({ deprecate: REASONS, ...BASE }),
   withdraw: exactly({
-    withdraw: list(text('Path in a manifest: `section.name`, such as `entities.order`.', NAMED), undefined, {
-      minItems: 1,
-    }),
+    withdraw: list(
+      text('Path in a manifest: `section.name`, such as `entities.order`.', NAME_LENGTH),
+      undefined,
+      {
+        minItems: 1,
+      },
+    ),
     ...BASE,
   }),
   rollback: exactly({ rollback: VERSION, ...BASE }),
-  discard: exactly({ discard: text('ID of a draft to delete.', NAMED), ...BASE }),
+  discard: exactly({ discard: text('ID of a draft to delete.', NAME_LENGTH), ...BASE }),
 };
 
 export const OBJECTS_REQUEST = {
@@ -141,34 +145,34 @@ export const OBJECTS_REQUEST = {
   examples: [{ fragment: { lexicon: {} }, state: 'draft' }, { fragment: 'metrics: {}\n' }, { rollback: 0 }],
 };
 
-const readOne = readerOfOne(CHANGES);
+const readOneChange = oneOfReader(CHANGES);
 
 /** Reads a change and its base version, from `base_version` or `If-Match`. @throws QueryError E4150, E0511 */
 export function readObjectsRequest(request: FastifyRequest): ObjectsRequest {
   const fields = jsonFields(request);
-  const { kind, read } = readOne(fields);
-  const base = baseOf(read.base_version ?? null, request.headers['if-match']);
+  const { kind, members } = readOneChange(fields);
+  const base = baseVersion(members.base_version ?? null, request.headers['if-match']);
   const text = JSON.stringify(Object.entries(fields));
   switch (kind) {
     case 'fragment': {
-      const fragment = documentOf(read.fragment);
-      if (read.state === 'draft') return { keep: fragment };
+      const fragment = documentOf(members.fragment);
+      if (members.state === 'draft') return { keep: fragment };
       return { change: { action: 'publish', ...fragment }, base, text };
     }
     case 'draft':
-      return { change: { action: 'publish', draft: read.draft }, base, text };
+      return { change: { action: 'publish', draft: members.draft }, base, text };
     case 'deprecate':
       return {
-        change: { action: 'deprecate', reasons: new Map(Object.entries(read.deprecate)) },
+        change: { action: 'deprecate', reasons: new Map(Object.entries(members.deprecate)) },
         base,
         text,
       };
     case 'withdraw':
-      return { change: { action: 'withdraw', paths: read.withdraw }, base, text };
+      return { change: { action: 'withdraw', paths: members.withdraw }, base, text };
     case 'rollback':
-      return { change: { action: 'rollback', to: read.rollback }, base, text };
+      return { change: { action: 'rollback', to: members.rollback }, base, text };
     case 'discard':
-      return { discard: read.discard };
+      return { discard: members.discard };
     default: {
       const unknown: never = kind;
       return unknown;
@@ -177,11 +181,12 @@ export function readObjectsRequest(request: FastifyRequest): ObjectsRequest {
 }
 
 /** Returns the base version; if both are given, they must be equal. @throws QueryError E0511 */
-function baseOf(given: string | null, ifMatch: string | undefined): string | null {
-  if (ifMatch === undefined) return given;
+function baseVersion(baseMember: string | null, ifMatch: string | undefined): string | null {
+  if (ifMatch === undefined) return baseMember;
   // Weak tags, `*` and lists do not identify one version.
   const tag = /^\s*"([^",]{1,300})"\s*$/.exec(ifMatch)?.[1];
   if (tag === undefined) throw malformed('If-Match names one version, in quotes');
-  if (given !== null && given !== tag) throw malformed('`base_version` and If-Match name different versions');
+  if (baseMember !== null && baseMember !== tag)
+    throw malformed('`base_version` and If-Match name different versions');
   return tag;
 }

@@ -11,21 +11,21 @@ export type JsonFields = Readonly<Record<string, unknown>>;
 export function jsonFields(request: FastifyRequest): JsonFields {
   queryParameters(request, []);
   requireJson(request);
-  return fieldsIn(request.body);
+  return parseFields(request.body);
 }
 
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 /** Maximum length of a content type, since `JSON_TYPE` takes quadratic time for many blanks. */
-const LONGEST_TYPE = 256;
+const MAX_TYPE_LENGTH = 256;
 
 function requireJson(request: FastifyRequest): void {
   const type = request.headers['content-type'] ?? '';
   const encoding = request.headers['content-encoding'] ?? 'identity';
-  const isJson = type.length <= LONGEST_TYPE && JSON_TYPE.test(type);
+  const isJson = type.length <= MAX_TYPE_LENGTH && JSON_TYPE.test(type);
   if (!isJson || encoding.toLowerCase() !== 'identity') throw queryError('mediaType', {});
 }
 
-export function fieldsIn(body: unknown): JsonFields {
+export function parseFields(body: unknown): JsonFields {
   const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw malformed('the body must be a JSON object');
@@ -38,53 +38,53 @@ function parseJson(body: unknown): unknown {
   if (!isUtf8(body)) throw malformed('the body is not UTF-8');
   const text = body.toString('utf8');
   requireFewMembers(text);
-  const parsed = parsedJson(text);
-  const fault = ambiguityOf(text);
+  const parsed = parseText(text);
+  const fault = findAmbiguity(text);
   if (fault !== null) throw fault;
   requireExactNumbers(text);
   return parsed;
 }
 
-function parsedJson(text: string): unknown {
+function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw malformed('the body is not valid JSON', placeIn(text, error));
+    throw malformed('the body is not valid JSON', errorPosition(text, error));
   }
 }
 
-function placeIn(text: string, error: unknown): Position | null {
+function errorPosition(text: string, error: unknown): Position | null {
   const offset = error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
   return offset === undefined ? null : positionOfIndex(text, Number(offset));
 }
 
 /** Maximum number of members in all objects of a body: parsing more would block the event loop. */
-const MOST_MEMBERS = 10_000;
+const MAX_MEMBERS = 10_000;
 
 /** Maximum nesting depth of a body: for each level, a parser uses as much memory as for a small object. */
-const DEEPEST_BODY = 1_000;
+const MAX_BODY_DEPTH = 1_000;
 
 /** Refuses a body with too many members or levels before it is parsed. @throws QueryError E0511, 54000 */
 function requireFewMembers(text: string): void {
-  requireWithin(
+  requireWithinLimits(
     text,
     COLON,
-    ['the number of members of the body', MOST_MEMBERS],
-    ['the depth of the body', DEEPEST_BODY],
+    ['the number of members of the body', MAX_MEMBERS],
+    ['the depth of the body', MAX_BODY_DEPTH],
   );
 }
 
 /** Maximum number of values in an MCP message; the protocol library does more work per value than a JSON parser. */
-const MOST_VALUES = 10_000;
-const DEEPEST = 64;
+const MAX_MESSAGE_VALUES = 10_000;
+const MAX_MESSAGE_DEPTH = 64;
 
 /** Refuses a message with too many values or levels before it is parsed. @throws QueryError E0511, 54000 */
-export function requirePlain(text: string): void {
-  requireWithin(
+export function requireFewValues(text: string): void {
+  requireWithinLimits(
     text,
     COMMA,
-    ['the number of values of the message', MOST_VALUES],
-    ['the depth of the message', DEEPEST],
+    ['the number of values of the message', MAX_MESSAGE_VALUES],
+    ['the depth of the message', MAX_MESSAGE_DEPTH],
   );
 }
 
@@ -94,7 +94,12 @@ type Limit = readonly [what: string, limit: number];
  * Throws if `text` contains the character `separator` too often or is nested too deeply. Strings are skipped, since a
  * body may be one long text.
  */
-function requireWithin(text: string, separator: number, [what, most]: Limit, [level, deepest]: Limit): void {
+function requireWithinLimits(
+  text: string,
+  separator: number,
+  [itemName, maxCount]: Limit,
+  [level, maxDepth]: Limit,
+): void {
   let count = 0;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -103,8 +108,8 @@ function requireWithin(text: string, separator: number, [what, most]: Limit, [le
     else if (code === separator) count++;
     else if (code === OPEN_LIST || code === OPEN_OBJECT) depth++;
     else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
-    if (count > most) throw queryError('tooLarge', { what, limit: most });
-    if (depth > deepest) throw queryError('tooLarge', { what: level, limit: deepest });
+    if (count > maxCount) throw queryError('tooLarge', { what: itemName, limit: maxCount });
+    if (depth > maxDepth) throw queryError('tooLarge', { what: level, limit: maxDepth });
   }
 }
 
@@ -117,7 +122,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /** Returns an error if different parsers could interpret valid JSON differently; otherwise null. */
-export function ambiguityOf(json: string): QueryError | null {
+export function findAmbiguity(json: string): QueryError | null {
   const fault = jsonTextFault(json);
   return fault === null ? null : malformed(FAULTS[fault.kind], positionOfIndex(json, fault.offset));
 }
@@ -141,18 +146,18 @@ export function mayRound(json: string): boolean {
  * @throws QueryError E0511, with position and JSON pointer
  */
 export function requireExactNumbers(json: string): void {
-  for (let found = longNumberFrom(json, 0); found !== null; found = longNumberFrom(json, found.end)) {
-    const { start, end } = found;
+  for (let number = longNumberFrom(json, 0); number !== null; number = longNumberFrom(json, number.end)) {
+    const { start, end } = number;
     if (!isExact(json.slice(start, end)))
-      throw queryError('inexactNumber', { pointer: pointerTo(json, start) }, positionOfIndex(json, start));
+      throw queryError('inexactNumber', { pointer: pointerAt(json, start) }, positionOfIndex(json, start));
   }
 }
 
 /** Minimum length of a number without exponent that a double may round. */
-const LONG_NUMBER = 16;
+const LONG_NUMBER_LENGTH = 16;
 
 /**
- * Finds the first number at or after `from` that has an exponent or at least `LONG_NUMBER` characters. `from` must be
+ * Finds the first number at or after `from` that has an exponent or at least `LONG_NUMBER_LENGTH` characters. `from` must be
  * outside strings.
  */
 function longNumberFrom(json: string, from: number): { readonly start: number; readonly end: number } | null {
@@ -162,8 +167,9 @@ function longNumberFrom(json: string, from: number): { readonly start: number; r
     else if (code === MINUS || isDigit(code)) {
       const start = at;
       let hasExponent = false;
-      while (isOfNumber(json.charCodeAt(at))) hasExponent = isExponent(json.charCodeAt(at++)) || hasExponent;
-      if (hasExponent || at - start >= LONG_NUMBER) return { start, end: at };
+      while (isNumberCharacter(json.charCodeAt(at)))
+        hasExponent = isExponent(json.charCodeAt(at++)) || hasExponent;
+      if (hasExponent || at - start >= LONG_NUMBER_LENGTH) return { start, end: at };
       at--;
     }
   }
@@ -176,16 +182,16 @@ const POINT = 0x2e;
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 const isExponent = (code: number): boolean => code === 0x65 || code === 0x45;
-const isOfNumber = (code: number): boolean =>
+const isNumberCharacter = (code: number): boolean =>
   isDigit(code) || isExponent(code) || code === POINT || code === MINUS || code === PLUS;
 
 function isExact(token: string): boolean {
   const value = Number(token);
   if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) return false;
-  return decimalOf(token) === decimalOf(String(value));
+  return normalizeDecimal(token) === normalizeDecimal(String(value));
 }
 
-function decimalOf(token: string): string {
+function normalizeDecimal(token: string): string {
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '');
@@ -204,7 +210,7 @@ function withoutTrailingZeros(digits: string): string {
 
 const ZERO = 0x30;
 
-function pointerTo(json: string, offset: number): string {
+function pointerAt(json: string, offset: number): string {
   const path: { readonly list: boolean; step: string | number }[] = [];
   for (let at = 0; at < offset; at++) {
     const char = json[at];

@@ -24,13 +24,13 @@ import {
 } from '../shape.js';
 
 /** Maximum total length of all predicates, in UTF-16 code units. */
-const LONGEST_WHERE = 100_000;
+const MAX_WHERE_LENGTH = 100_000;
 
-const WORD = '(?:osl\\.metrics\\.)?[\\p{L}_][\\p{L}\\p{M}\\p{N}_ ]{0,199}';
-const NAMED = { title: 'name', pattern: `^${WORD}$` } as const;
+const NAME_PATTERN = '(?:osl\\.metrics\\.)?[\\p{L}_][\\p{L}\\p{M}\\p{N}_ ]{0,199}';
+const NAME_LIMITS = { title: 'name', pattern: `^${NAME_PATTERN}$` } as const;
 const KEY = text(
   '`entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`.',
-  NAMED,
+  NAME_LIMITS,
 );
 const GRAIN: JsonShape<Grain> = inAnyCase(oneOf(...GRAINS));
 /** Two names of the same member, both in use by MetricFlow's clients. */
@@ -45,8 +45,8 @@ const CONDITION = either(
 
 const METRICS = list(
   either(
-    text(undefined, NAMED),
-    exactly({ name: text(undefined, NAMED), 'alias?': orNull(text(undefined, NAMED)) }),
+    text(undefined, NAME_LIMITS),
+    exactly({ name: text(undefined, NAME_LIMITS), 'alias?': orNull(text(undefined, NAME_LIMITS)) }),
   ),
   undefined,
   { minItems: 1, maxItems: 50 },
@@ -65,7 +65,7 @@ const ORDER = orNull(
     either(
       text('Name of a requested metric or group; a leading `-` means descending.', {
         title: 'name',
-        pattern: `^-?${WORD}$`,
+        pattern: `^-?${NAME_PATTERN}$`,
       }),
       exactly({ name: KEY, ...GRAIN_MEMBERS, 'descending?': flag() }),
     ),
@@ -130,70 +130,70 @@ export const METRICS_COMPONENTS: readonly (readonly [string, JsonShape])[] = [
   ['TimeConstraint', TIME_CONSTRAINT],
 ];
 
-const METRICS_MEMBERS_READ = exactly(METRICS_BODY);
-type MetricsQueryBody = ValueOf<typeof METRICS_MEMBERS_READ>;
+const METRICS_SHAPE = exactly(METRICS_BODY);
+type MetricsQueryBody = ValueOf<typeof METRICS_SHAPE>;
 
 /** Converts a metrics body in any of the accepted spellings. @throws QueryError E0511, which shows no values */
 export function metricsRequestOf(body: MetricsQueryBody): MetricsRequest {
   return {
     metrics: body.metrics.map((metric) => {
       const { name, alias = null } = typeof metric === 'string' ? { name: metric } : metric;
-      return { name: nameOf(name), alias: alias === null ? null : unqualifiedName('metrics', alias) };
+      return { name: metricName(name), alias: alias === null ? null : unqualifiedName('metrics', alias) };
     }),
-    groupBy: (spelled('group_by', body.group_by, 'groupBy', body.groupBy) ?? []).map(keyOf),
+    groupBy: (eitherSpelling('group_by', body.group_by, 'groupBy', body.groupBy) ?? []).map(groupKey),
     where: conditionsOf(body.where),
-    orderBy: (spelled('order_by', body.order_by, 'orderBy', body.orderBy) ?? []).map(orderOf),
+    orderBy: (eitherSpelling('order_by', body.order_by, 'orderBy', body.orderBy) ?? []).map(sortKey),
     limit: body.limit ?? null,
     timeConstraint: constraintOf(body.time_constraint),
     grain: grainOf(body),
   };
 }
 
-function spelled<T>(
+function eitherSpelling<T>(
   name: string,
   value: T | undefined,
-  other: string,
+  otherName: string,
   otherValue: T | undefined,
 ): T | undefined {
   if (value !== undefined && otherValue !== undefined)
-    throw malformed(`\`${name}\` and \`${other}\` are the same field`).about(`/${name}`);
+    throw malformed(`\`${name}\` and \`${otherName}\` are the same field`).about(`/${name}`);
   return value ?? otherValue;
 }
 
 type GrainFields = { readonly grain?: Grain | null; readonly timeGranularity?: Grain | null };
 
 function grainOf({ grain, timeGranularity }: GrainFields): Grain | null {
-  return spelled('grain', grain, 'timeGranularity', timeGranularity) ?? null;
+  return eitherSpelling('grain', grain, 'timeGranularity', timeGranularity) ?? null;
 }
 
-function nameOf(written: string): string {
-  return unqualifiedName('metrics', written).toLowerCase();
+function metricName(name: string): string {
+  return unqualifiedName('metrics', name).toLowerCase();
 }
 
-function keyOf(key: string | (GrainFields & { readonly name: string })) {
+function groupKey(key: string | (GrainFields & { readonly name: string })) {
   return typeof key === 'string'
-    ? { name: nameOf(key), grain: null }
-    : { name: nameOf(key.name), grain: grainOf(key) };
+    ? { name: metricName(key), grain: null }
+    : { name: metricName(key.name), grain: grainOf(key) };
 }
 
-function orderOf(
+function sortKey(
   order: string | (GrainFields & { readonly name: string; readonly descending?: boolean }),
 ): MetricsRequest['orderBy'][number] {
-  if (typeof order !== 'string') return { ...keyOf(order), descending: order.descending === true };
-  return { ...keyOf(order.replace(/^-/, '')), descending: order.startsWith('-') };
+  if (typeof order !== 'string') return { ...groupKey(order), descending: order.descending === true };
+  return { ...groupKey(order.replace(/^-/, '')), descending: order.startsWith('-') };
 }
 
 function conditionsOf(where: MetricsQueryBody['where']): readonly string[] {
   const all = where === undefined || where === null ? [] : [where].flat();
-  const texts = all.map((one) => (typeof one === 'string' ? one : one.sql));
-  if (texts.reduce((sum, t) => sum + t.length, 0) > LONGEST_WHERE)
-    throw queryError('tooLarge', { what: '`where`', limit: LONGEST_WHERE }).about('/where');
+  const texts = all.map((condition) => (typeof condition === 'string' ? condition : condition.sql));
+  if (texts.reduce((sum, t) => sum + t.length, 0) > MAX_WHERE_LENGTH)
+    throw queryError('tooLarge', { what: '`where`', limit: MAX_WHERE_LENGTH }).about('/where');
   return texts;
 }
 
-function constraintOf(given: MetricsQueryBody['time_constraint']): MetricsRequest['timeConstraint'] {
-  if (given === undefined || given === null) return null;
-  return { start: instantOf(given.start), end: instantOf(given.end) };
+function constraintOf(constraint: MetricsQueryBody['time_constraint']): MetricsRequest['timeConstraint'] {
+  if (constraint === undefined || constraint === null) return null;
+  return { start: instantOf(constraint.start), end: instantOf(constraint.end) };
 }
 
 function instantOf(text: string | null | undefined): Instant | null {

@@ -9,7 +9,7 @@ import { malformed } from '../problem.js';
 import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { type JsonFields, jsonFields } from './json.js';
 import { METRICS_BODY, METRICS_QUERY, metricsRequestOf, PLANNING } from './metrics.js';
-import { readerOf, readerOfOne } from './reader.js';
+import { bodyReader, oneOfReader } from './reader.js';
 
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
@@ -27,10 +27,10 @@ const PARAMETERS = list(
  * @throws QueryError E0511
  */
 function boundParameters(list: readonly (string | number | boolean | null)[]): readonly BoundValue[] {
-  return list.map((value, i) => ({ format: 0 as const, bytes: bytesOf(value, i + 1) }));
+  return list.map((value, i) => ({ format: 0 as const, bytes: parameterBytes(value, i + 1) }));
 }
 
-function bytesOf(value: string | number | boolean | null, n: number): Uint8Array | null {
+function parameterBytes(value: string | number | boolean | null, n: number): Uint8Array | null {
   if (value === null) return null;
   if (typeof value === 'string' && value.includes('\0'))
     throw malformed(`parameter $${n} holds a NUL character`).about(`/parameters/${n - 1}`);
@@ -65,23 +65,23 @@ export const QUERY = {
   ],
 };
 
-const readQuery = readerOfOne(QUERIES, () => queryError('mixedBody', {}));
+const readQuery = oneOfReader(QUERIES, () => queryError('mixedBody', {}));
 
 export function readQueryRequest(request: FastifyRequest): QueryRequest {
-  return queryRequestIn(jsonFields(request));
+  return toQueryRequest(jsonFields(request));
 }
 
 /** Reads a query from the body. Errors name its fields but never show values. @throws QueryError E0511, E0513 */
-export function queryRequestIn(fields: JsonFields): QueryRequest {
-  const { kind, read } = readQuery(fields);
-  const { explain, upstream = null } = read;
+export function toQueryRequest(fields: JsonFields): QueryRequest {
+  const { kind, members } = readQuery(fields);
+  const { explain, upstream = null } = members;
   if (upstream !== null && explain !== true)
     throw malformed('`upstream` goes with `explain` only').about('/upstream');
   const planning = { explain: explain === true, upstream };
   if (kind === 'metrics')
-    return { body: { kind, request: metricsRequestOf(read) }, parameters: [], ...planning };
-  const body = kind === 'osql' ? { kind, text: read.osql } : { kind, text: read.sql };
-  return { body, parameters: boundParameters(read.parameters ?? []), ...planning };
+    return { body: { kind, request: metricsRequestOf(members) }, parameters: [], ...planning };
+  const body = kind === 'osql' ? { kind, text: members.osql } : { kind, text: members.sql };
+  return { body, parameters: boundParameters(members.parameters ?? []), ...planning };
 }
 
 const DEFAULT_LIMITS: Readonly<Record<SampleRequest['kind'], number>> = { table: 8, facet: 5 };
@@ -98,12 +98,12 @@ export const SAMPLE_REQUEST = exactly({
   'limit?': orNull(LIMIT),
 });
 
-const readSample = readerOf(SAMPLE_REQUEST);
+const readSample = bodyReader(SAMPLE_REQUEST);
 
 export function readSampleRequest(request: FastifyRequest): SampleRequest {
   const { kind, name, limit } = readSample(jsonFields(request));
-  const plain = unqualifiedName(kind === 'table' ? 'entities' : 'facets', name);
-  return { kind, name: plain, limit: limit ?? DEFAULT_LIMITS[kind] };
+  const unqualified = unqualifiedName(kind === 'table' ? 'entities' : 'facets', name);
+  return { kind, name: unqualified, limit: limit ?? DEFAULT_LIMITS[kind] };
 }
 
 const SECONDS: JsonShape<number> = {
@@ -137,38 +137,38 @@ export const SUBSCRIPTION = {
     'Exactly one of `entity`, `osql`, `sql` and `metrics`; a body with several is refused with E0513.',
 };
 
-const readOneSubscription = readerOfOne(SUBSCRIPTIONS, () => queryError('mixedBody', {}));
+const readOneSubscription = oneOfReader(SUBSCRIPTIONS, () => queryError('mixedBody', {}));
 const DEFAULT_INTERVAL_MS = 30_000;
 /** Maximum size of the body of a subscription in bytes; it stays in memory while the subscription is open. */
-const MOST_SUBSCRIPTION_BYTES = 65_536;
+const MAX_SUBSCRIPTION_BYTES = 65_536;
 
 type SubscriptionBody = Pick<SubscriptionRequest, 'body' | 'parameters' | 'intervalMs' | 'since'>;
 
-/** @param leastMs shortest interval that the server allows, in ms @throws QueryError E0511, E0513 */
-export function readSubscription(request: FastifyRequest, leastMs: number): SubscriptionBody {
-  if (request.body instanceof Buffer && request.body.length > MOST_SUBSCRIPTION_BYTES)
-    throw queryError('tooLarge', { what: 'the length of a subscription', limit: MOST_SUBSCRIPTION_BYTES });
-  const { kind, read } = readOneSubscription(jsonFields(request));
-  const { interval } = read;
-  if (interval !== undefined && interval * 1_000 < leastMs)
-    throw malformed(`\`interval\` is at least ${leastMs / 1_000} here`).about('/interval');
-  const intervalMs = interval === undefined ? Math.max(DEFAULT_INTERVAL_MS, leastMs) : interval * 1_000;
-  const since = lastEventOf(request.headers['last-event-id']);
-  const common = { intervalMs, since };
+/** @param minIntervalMs shortest interval that the server allows, in ms @throws QueryError E0511, E0513 */
+export function readSubscription(request: FastifyRequest, minIntervalMs: number): SubscriptionBody {
+  if (request.body instanceof Buffer && request.body.length > MAX_SUBSCRIPTION_BYTES)
+    throw queryError('tooLarge', { what: 'the length of a subscription', limit: MAX_SUBSCRIPTION_BYTES });
+  const { kind, members } = readOneSubscription(jsonFields(request));
+  const { interval } = members;
+  if (interval !== undefined && interval * 1_000 < minIntervalMs)
+    throw malformed(`\`interval\` is at least ${minIntervalMs / 1_000} here`).about('/interval');
+  const intervalMs = interval === undefined ? Math.max(DEFAULT_INTERVAL_MS, minIntervalMs) : interval * 1_000;
+  const since = parseLastEventId(request.headers['last-event-id']);
+  const timing = { intervalMs, since };
   if (kind === 'metrics')
-    return { body: { kind, request: metricsRequestOf(read) }, parameters: [], ...common };
+    return { body: { kind, request: metricsRequestOf(members) }, parameters: [], ...timing };
   if (kind === 'entity') {
-    const name = identifier(unqualifiedName('entities', read.entity));
-    return { body: { kind: 'osql', text: `select * from osl.entities.${name}` }, parameters: [], ...common };
+    const name = identifier(unqualifiedName('entities', members.entity));
+    return { body: { kind: 'osql', text: `select * from osl.entities.${name}` }, parameters: [], ...timing };
   }
-  const body = kind === 'osql' ? { kind, text: read.osql } : { kind, text: read.sql };
-  return { body, parameters: boundParameters(read.parameters ?? []), ...common };
+  const body = kind === 'osql' ? { kind, text: members.osql } : { kind, text: members.sql };
+  return { body, parameters: boundParameters(members.parameters ?? []), ...timing };
 }
 
 /**
  * Reads `Last-Event-ID`. Text that is not an id of this server matches no answer, so the client gets a `changed` event.
  */
-function lastEventOf(header: string | readonly string[] | undefined): EventId | null {
+function parseLastEventId(header: string | readonly string[] | undefined): EventId | null {
   if (header === undefined || header === '') return null;
   const [, number, answer] = /^(\d{1,9})\.([\w-]{22})$/.exec(`${header}`) ?? [];
   return { number: Number(number ?? 0), answer: answer ?? '' };

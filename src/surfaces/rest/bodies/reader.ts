@@ -41,55 +41,57 @@ export async function buildReaders(): Promise<void> {
 }
 
 /** Creates a reader for bodies of `shape`. The reader may modify the parsed body. */
-export function readerOf<T>(shape: JsonShape<T>): (body: JsonFields) => T {
+export function bodyReader<T>(shape: JsonShape<T>): (body: JsonFields) => T {
   shapes.push(shape);
   let check: ValidateFunction<T> | null = null;
   /** @throws QueryError E0511, which names fields and shows no values */
   return (body) => {
     check ??= checkOf<T>(shape, DIALECT);
-    const read: unknown = body;
-    if (check(read)) return read;
-    throw faultOf(check.errors ?? []);
+    const value: unknown = body;
+    if (check(value)) return value;
+    throw toBodyError(check.errors ?? []);
   };
 }
 
 type ChosenShape<A> = {
-  readonly [K in keyof A]: { readonly kind: K; readonly read: ValueOf<A[K]> };
+  readonly [K in keyof A]: { readonly kind: K; readonly members: ValueOf<A[K]> };
 }[keyof A];
 
 /**
  * Creates a reader for bodies that may have one of several shapes. A body has the shape whose name is one of its
  * members.
  *
- * @param mixed error for a body with more than one of these members; default E0511
+ * @param mixedError error for a body with more than one of these members; default E0511
  */
-export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
+export function oneOfReader<A extends Readonly<Record<string, JsonShape>>>(
   shapes: A,
-  mixed: (() => QueryError) | null = null,
+  mixedError: (() => QueryError) | null = null,
 ): (body: JsonFields) => ChosenShape<A> {
   const all = Object.entries(shapes).map(([kind, shape]) => ({
     kind,
     members: membersOf(shape),
-    read: readerOf(shape),
+    read: bodyReader(shape),
   }));
   /** @throws QueryError E0511, E0513 */
   return (body) => {
     const fields = Object.keys(body);
-    const takes = new Map(fields.map((field) => [field, all.filter((one) => one.members.includes(field))]));
+    const shapesByField = new Map(
+      fields.map((field) => [field, all.filter((shape) => shape.members.includes(field))]),
+    );
     const known = [...new Set(all.flatMap(({ members }) => members))];
-    for (const [field, takers] of takes)
-      if (takers.length === 0) throw noField(field, known).about(jsonPointer([field]));
-    const [chosen, ...more] = all.filter(({ kind }) => takes.has(kind));
+    for (const [field, matching] of shapesByField)
+      if (matching.length === 0) throw unknownField(field, known).about(jsonPointer([field]));
+    const [chosen, ...others] = all.filter(({ kind }) => shapesByField.has(kind));
     if (chosen === undefined) throw malformed(`the body has none of ${namesOf(all).join(', ')}`);
-    if (more.length > 0)
-      throw mixed?.() ?? malformed(`the body has more than one of ${namesOf(all).join(', ')}`);
-    for (const [field, takers] of takes) {
-      if (!takers.includes(chosen))
-        throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`).about(
+    if (others.length > 0)
+      throw mixedError?.() ?? malformed(`the body has more than one of ${namesOf(all).join(', ')}`);
+    for (const [field, matching] of shapesByField) {
+      if (!matching.includes(chosen))
+        throw malformed(`\`${field}\` goes with ${namesOf(matching).join(' and ')} only`).about(
           jsonPointer([field]),
         );
     }
-    return { kind: chosen.kind, read: chosen.read(body) } as ChosenShape<A>; // cast: validated against this member's shape
+    return { kind: chosen.kind, members: chosen.read(body) } as ChosenShape<A>; // cast: validated against this member's shape
   };
 }
 
@@ -101,58 +103,58 @@ function membersOf(shape: JsonShape): readonly string[] {
   return Object.keys((shape['properties'] as object | undefined) ?? {});
 }
 
-function noField(name: string, known: readonly string[]): QueryError {
+function unknownField(name: string, known: readonly string[]): QueryError {
   return unknownName(`the body has no field ${shownName(name)}`, name, known);
 }
 
-function faultOf(errors: readonly ErrorObject[]): QueryError {
-  const found = relevantErrors(errors);
-  const [error] = found;
+function toBodyError(errors: readonly ErrorObject[]): QueryError {
+  const relevant = relevantErrors(errors);
+  const [error] = relevant;
   if (error === undefined) throw new InternalError('a body was refused without a fault');
   const path = error.instancePath.split('/').slice(1).map(unescapeStep);
   const { params, propertyName: name = params['additionalProperty'] ?? params['missingProperty'] } = error;
-  return messageOf(error, found, path).about(jsonPointer(name === undefined ? path : [...path, `${name}`]));
+  return errorFor(error, relevant, path).about(jsonPointer(name === undefined ? path : [...path, `${name}`]));
 }
 
-function messageOf(error: ErrorObject, found: readonly ErrorObject[], path: readonly string[]): QueryError {
-  const place = placeOf(error.propertyName === undefined ? path : [...path, error.propertyName]);
+function errorFor(error: ErrorObject, relevant: readonly ErrorObject[], path: readonly string[]): QueryError {
+  const location = describePath(error.propertyName === undefined ? path : [...path, error.propertyName]);
   const { params, parentSchema = {} } = error;
   switch (error.keyword) {
     case 'additionalProperties': {
       const name = `${params['additionalProperty']}`;
       const known = membersOf(parentSchema);
-      if (path.length === 0) return noField(name, known);
-      return unknownName(`${place} has ${known.join(', ')} only`, name, known);
+      if (path.length === 0) return unknownField(name, known);
+      return unknownName(`${location} has ${known.join(', ')} only`, name, known);
     }
     case 'required': {
-      const inside = path.length === 0 ? '' : ` in ${place}`;
+      const inside = path.length === 0 ? '' : ` in ${location}`;
       return malformed(`\`${params['missingProperty']}\` is missing${inside}`);
     }
     case 'maxItems':
     case 'maxLength':
-      return queryError('tooLarge', { what: `the length of ${place}`, limit: Number(params['limit']) });
+      return queryError('tooLarge', { what: `the length of ${location}`, limit: Number(params['limit']) });
     case 'minItems':
     case 'minLength':
     case 'minProperties':
-      return malformed(`${place} must not be empty`);
+      return malformed(`${location} must not be empty`);
     case 'enum':
-      return malformed(`${place} must be ${choiceOf(params['allowedValues'])}`);
+      return malformed(`${location} must be ${describeChoice(params['allowedValues'])}`);
     case 'pattern':
       return malformed(
-        `${place} is not ${parentSchema['title'] === undefined ? 'of its form' : `a ${parentSchema['title']}`}`,
+        `${location} is not ${parentSchema['title'] === undefined ? 'of its form' : `a ${parentSchema['title']}`}`,
       );
     default:
-      return malformed(`${place} must be ${expectedTypes(found)}`);
+      return malformed(`${location} must be ${expectedTypes(relevant)}`);
   }
 }
 
 function relevantErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const all = errors.filter(({ keyword }) => keyword !== 'anyOf' && keyword !== 'propertyNames');
   const depth = (error: ErrorObject): number => error.instancePath.split('/').length;
-  const deepest = Math.max(...all.map(depth));
-  const there = all.filter((error) => depth(error) === deepest);
-  const telling = there.find(({ keyword }) => keyword !== 'type');
-  return telling === undefined ? there : [telling];
+  const maxDepth = Math.max(...all.map(depth));
+  const deepestErrors = all.filter((error) => depth(error) === maxDepth);
+  const specific = deepestErrors.find(({ keyword }) => keyword !== 'type');
+  return specific === undefined ? deepestErrors : [specific];
 }
 
 function unescapeStep(step: string): string {
@@ -161,7 +163,7 @@ function unescapeStep(step: string): string {
 
 const isIndex = (step: string | undefined): boolean => /^\d+$/.test(step ?? '');
 
-function placeOf(path: readonly string[]): string {
+function describePath(path: readonly string[]): string {
   const [field, ...inner] = path;
   const last = inner.at(-1);
   if (field === undefined) return 'the body';
@@ -170,7 +172,7 @@ function placeOf(path: readonly string[]): string {
   return field === 'parameters' ? `parameter $${Number(last) + 1}` : `an entry of ${shownName(field)}`;
 }
 
-const KINDS: ReadonlyMap<unknown, string> = new Map([
+const TYPE_NAMES: ReadonlyMap<unknown, string> = new Map([
   ['string', 'a string'],
   ['number', 'a number'],
   ['integer', 'a whole number'],
@@ -182,15 +184,15 @@ const KINDS: ReadonlyMap<unknown, string> = new Map([
 function expectedTypes(errors: readonly ErrorObject[]): string {
   const kinds = errors.flatMap(({ parentSchema = {} }) => {
     const { type, minimum, maximum } = parentSchema;
-    return [type].flat().flatMap((one) => {
-      const kind = KINDS.get(one) ?? [];
-      return one === 'integer' && minimum !== undefined ? `${kind} from ${minimum} to ${maximum}` : kind;
+    return [type].flat().flatMap((shape) => {
+      const kind = TYPE_NAMES.get(shape) ?? [];
+      return shape === 'integer' && minimum !== undefined ? `${kind} from ${minimum} to ${maximum}` : kind;
     });
   });
   return alternatives([...new Set(kinds)]);
 }
 
-function choiceOf(values: unknown): string {
+function describeChoice(values: unknown): string {
   const texts = (Array.isArray(values) ? values : []).filter((v) => v !== null).map(String);
   return texts.length > 2 ? `one of ${texts.join(', ')}` : alternatives(texts);
 }

@@ -2,7 +2,7 @@ import { VISIBILITIES } from '../../../model/graph/index.js';
 import { ACCESS_QUESTION, ACCESS_REQUEST, APPROVAL_VERDICT } from '../bodies/access.js';
 import { count, flag, type JsonShape, list, object, oneOf, orNull, ref, text, textOrNull } from '../shape.js';
 
-const SEES = {
+const VISIBILITY = {
   ...oneOf(...VISIBILITIES),
   description:
     '`clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. The visibility of a relation is that of its most visible column.',
@@ -67,7 +67,7 @@ const EXPLANATION = object(
     request_id: REQUEST_ID,
     object: text(),
     chain: NAMES('Delegation chain of the hypothetical caller, root first.'),
-    sees: SEES,
+    sees: VISIBILITY,
     label: textOrNull(
       'Sensitivity label of the column; null if the column has none or the object is a relation.',
     ),
@@ -75,11 +75,11 @@ const EXPLANATION = object(
       'Mask for the label, applied unless a grant unmasks the column; `deny` if the policy defines none, null without a label.',
     ),
     columns: list(
-      object({ name: text(), sees: SEES }),
+      object({ name: text(), sees: VISIBILITY }),
       'Visible columns of a relation; empty if the object is a column.',
     ),
     taken_away_by: list(
-      object({ subject: text(), would_see: SEES }),
+      object({ subject: text(), would_see: VISIBILITY }),
       'Subjects that each restrict the visibility: if one of them is removed, the rest of the chain sees more.',
     ),
     because: NAMES('Reasons in plain text, one per rule or subject.'),
@@ -96,7 +96,7 @@ const WHY = object(
   {
     request_id: REQUEST_ID,
     object: text(),
-    sees: SEES,
+    sees: VISIBILITY,
     masked_as: textOrNull(
       'Appearance of masked values, in words; null if nothing is masked, or if the policy defines no mask for the object.',
     ),
@@ -107,7 +107,7 @@ const WHY = object(
   'Visibility of an object for the caller, with the reasons.',
 );
 
-const REQUESTED = object(
+const ACCESS_REQUESTED = object(
   {
     request_id: REQUEST_ID,
     delivered: flag(
@@ -177,7 +177,7 @@ export const ACCESS: readonly (readonly [string, JsonShape])[] = [
   ['AccessExplanation', EXPLANATION],
   ['Why', WHY],
   ['AccessRequest', ACCESS_REQUEST],
-  ['AccessRequested', REQUESTED],
+  ['AccessRequested', ACCESS_REQUESTED],
   ['Approval', APPROVAL],
   ['ApprovalList', object({ request_id: REQUEST_ID, approvals: list(ref('Approval')) })],
   ['ApprovalVerdict', APPROVAL_VERDICT],

@@ -5,7 +5,7 @@ const VERSIONS = object(
   { manifest: text(), policy: text() },
   'Versions of the manifest and policy on which the answer is based.',
 );
-const NOW_SERVED = object(
+const SERVED_VERSIONS = object(
   { manifest: text(), policy: text() },
   'Versions of the manifest and policy being served now.',
 );
@@ -215,7 +215,7 @@ const PUBLICATION = {
       version: { anyOf: [{ type: 'null' }, VERSION_SUMMARY] },
       diff: DIFFERENCE,
       notes: NOTES,
-      versions: NOW_SERVED,
+      versions: SERVED_VERSIONS,
     }),
     object({
       request_id: REQUEST_ID,

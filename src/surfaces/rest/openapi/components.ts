@@ -196,12 +196,12 @@ const SCHEMA_COLUMN = object({
   'sensitivity?': textOrNull('Sensitivity label; null if the column has none. Only in the full view.'),
 });
 const END = object({ entity: text(), columns: list(text()) });
-const DESCRIBED = { name: text(), description: textOrNull() } as const;
-const DEPRECATABLE = {
-  ...DESCRIBED,
+const DESCRIPTION_MEMBERS = { name: text(), description: textOrNull() } as const;
+const DEPRECATABLE_MEMBERS = {
+  ...DESCRIPTION_MEMBERS,
   deprecated: textOrNull('Reason for deprecation; null if the object is not deprecated.'),
 } as const;
-const SHOWN = {
+const OBJECT_MEMBERS = {
   synonyms: list(text()),
   examples: list(text(), 'Example queries that this caller can run.'),
 } as const;
@@ -213,7 +213,7 @@ const SCHEMA = object({
   etag: text(),
   entities: list(
     object({
-      ...DEPRECATABLE,
+      ...DEPRECATABLE_MEMBERS,
       fqn: text(),
       composition: oneOf('structured', 'structured+content', 'content'),
       primary_key: list(text()),
@@ -223,7 +223,7 @@ const SCHEMA = object({
       ),
       columns: list(SCHEMA_COLUMN),
       derived: list(
-        object({ ...DESCRIBED, type: text(), facet: text(), synonyms: list(text()) }),
+        object({ ...DESCRIPTION_MEMBERS, type: text(), facet: text(), synonyms: list(text()) }),
         'Attributes computed from text. They can be selected in queries whose WHERE picks rows by key.',
       ),
       minimum_group_size: {
@@ -233,12 +233,12 @@ const SCHEMA = object({
       },
       facets: list(text()),
       metrics: list(text()),
-      ...SHOWN,
+      ...OBJECT_MEMBERS,
     }),
   ),
   facets: list(
     object({
-      ...DEPRECATABLE,
+      ...DEPRECATABLE_MEMBERS,
       fqn: text(),
       entity: text(),
       entity_key: text(),
@@ -252,12 +252,12 @@ const SCHEMA = object({
       labels: list(text()),
       columns: list(SCHEMA_COLUMN),
       scalar_indexed: list(text(), 'Columns that WHERE and joins may use.'),
-      ...SHOWN,
+      ...OBJECT_MEMBERS,
     }),
   ),
   metrics: list(
     object({
-      ...DEPRECATABLE,
+      ...DEPRECATABLE_MEMBERS,
       fqn: text(),
       entity: textOrNull(
         'Entity whose rows are aggregated; null if the metric uses rows of several entities.',
@@ -268,12 +268,12 @@ const SCHEMA = object({
       measurable: flag(
         'True if MEASURE can compute the metric over its entity alone. A metrics query accepts every metric.',
       ),
-      ...SHOWN,
+      ...OBJECT_MEMBERS,
     }),
   ),
   relationships: list(
     object({
-      ...DEPRECATABLE,
+      ...DEPRECATABLE_MEMBERS,
       kind: oneOf('many_to_one', 'one_to_one', 'many_to_many'),
       from: END,
       to: END,

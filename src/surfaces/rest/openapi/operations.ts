@@ -5,14 +5,23 @@ import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
 /** OpenAPI operations of the routes. They are documentation only: routes read their requests themselves. */
 
-export function json(schema: JsonShape, description: string, more: Readonly<Record<string, JsonShape>> = {}) {
-  const others = Object.entries(more).map(([type, shape]) => [type, { schema: shape }] as const);
-  return { description, content: { 'application/json': { schema }, ...Object.fromEntries(others) } };
+export function json(
+  schema: JsonShape,
+  description: string,
+  alternatives: Readonly<Record<string, JsonShape>> = {},
+) {
+  const alternativeContent = Object.entries(alternatives).map(
+    ([type, shape]) => [type, { schema: shape }] as const,
+  );
+  return {
+    description,
+    content: { 'application/json': { schema }, ...Object.fromEntries(alternativeContent) },
+  };
 }
 
 export const BEARER = [{ bearer: [] }] as const;
 const NOT_MODIFIED = { description: 'The client’s copy is current.', type: 'null' } as const;
-const GOVERNED = {
+const GOVERNED_PARAMETER = {
   type: 'object',
   properties: {
     governed: {
@@ -23,10 +32,10 @@ const GOVERNED = {
     },
   },
 } as const;
-const PART_OF_SCHEMA = {
+const SCHEMA_QUERY = {
   type: 'object',
   properties: {
-    ...GOVERNED.properties,
+    ...GOVERNED_PARAMETER.properties,
     names: text(
       'Names, separated by commas, of the objects to return. Members that are null, empty or have their default value are left out.',
     ),
@@ -135,7 +144,7 @@ export const SCHEMA_OPERATION = operation({
   summary: 'Schema for writing OSL-SQL: objects, functions, operators and examples',
   tags: ['graph'],
   security: BEARER,
-  querystring: PART_OF_SCHEMA,
+  querystring: SCHEMA_QUERY,
   headers: ETAG_HEADER,
   response: {
     200: json(
@@ -152,7 +161,7 @@ export const MAP_OPERATION = operation({
   summary: 'Domain graph: entities, metrics and the links between them',
   tags: ['graph'],
   security: BEARER,
-  querystring: GOVERNED,
+  querystring: GOVERNED_PARAMETER,
   headers: ETAG_HEADER,
   response: {
     200: json(ref('DomainMap'), 'The graph, with an ETag.'),

@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorName } from 'osl-compiler';
 import { PROBLEM_REF } from './components.js';
 
-const MEANINGS: ReadonlyMap<number, string> = new Map([
+const STATUS_DESCRIPTIONS: ReadonlyMap<number, string> = new Map([
   [400, 'Invalid request or query'],
   [401, 'The token is not valid'],
   [403, 'No token, no access, or denied'],
@@ -174,10 +174,10 @@ const STAGE_OF = {
   mediaType: 'body',
 } satisfies Record<ErrorName, RefusalStage>;
 
-const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // cast: the object is a literal with exactly these keys
+const ALL_ERRORS = Object.keys(STAGE_OF) as readonly ErrorName[]; // cast: the object is a literal with exactly these keys
 
-export const UNSIGNED: readonly RefusalStage[] = ['http', 'limit', 'token'];
-export const ANY_CALL: readonly RefusalStage[] = [...UNSIGNED, 'access', 'emergency'];
+export const UNAUTHENTICATED: readonly RefusalStage[] = ['http', 'limit', 'token'];
+export const ANY_CALL: readonly RefusalStage[] = [...UNAUTHENTICATED, 'access', 'emergency'];
 export const QUESTION: readonly RefusalStage[] = ['question', 'running'];
 
 export function problem(description: string) {
@@ -185,23 +185,23 @@ export function problem(description: string) {
 }
 
 /**
- * Builds the error responses by HTTP status. Each lists the codes of the errors selected by `steps`: all errors of a
+ * Builds the error responses by HTTP status. Each lists the codes of the errors selected by `selection`: all errors of a
  * stage, or a single error.
  */
 export function refusals(
-  ...steps: readonly (RefusalStage | ErrorName)[]
+  ...selection: readonly (RefusalStage | ErrorName)[]
 ): Readonly<Record<string, ReturnType<typeof problem>>> {
   const codes = new Map<number, Set<string>>();
-  for (const name of ALL) {
-    if (!steps.includes(name) && !steps.includes(STAGE_OF[name])) continue;
+  for (const name of ALL_ERRORS) {
+    if (!selection.includes(name) && !selection.includes(STAGE_OF[name])) continue;
     const { http, code } = ERRORS[name];
     codes.set(http, (codes.get(http) ?? new Set()).add(code));
   }
   const statuses = [...codes].sort(([a], [b]) => a - b);
   return Object.fromEntries(
-    statuses.map(([http, all]) => [
+    statuses.map(([http, codesOfStatus]) => [
       http,
-      problem(`${MEANINGS.get(http) ?? ''}: ${[...all].sort().join(', ')}.`),
+      problem(`${STATUS_DESCRIPTIONS.get(http) ?? ''}: ${[...codesOfStatus].sort().join(', ')}.`),
     ]),
   );
 }

@@ -1,6 +1,6 @@
 import { object, oneOf, text } from '../shape.js';
 import { BEARER, json, operation, type Routes } from './operations.js';
-import { ANY_CALL, problem, refusals, UNSIGNED } from './refusals.js';
+import { ANY_CALL, problem, refusals, UNAUTHENTICATED } from './refusals.js';
 
 /* Operations outside the JSON API: OAuth, MCP, Prometheus and the document. Generated clients omit them. */
 
@@ -45,7 +45,7 @@ export const TOKEN_OPERATION = operation({
     },
   },
   response: {
-    ...refusals(...UNSIGNED, 'bodyTooLarge'),
+    ...refusals(...UNAUTHENTICATED, 'bodyTooLarge'),
     200: json(
       object({
         access_token: text(),
@@ -96,7 +96,7 @@ export const MCP_METADATA_OPERATION = operation({
   tags: ['protocols'],
   response: {
     200: json(object({ resource: text(), authorization_servers: { type: 'array' } }), 'The metadata.'),
-    ...refusals(...UNSIGNED),
+    ...refusals(...UNAUTHENTICATED),
   },
 });
 
@@ -107,7 +107,7 @@ export const METRICS_OPERATION = operation({
   tags: ['protocols'],
   response: {
     200: { description: 'Prometheus text format.', content: { 'text/plain': { schema: text() } } },
-    ...refusals(...UNSIGNED, 'notFound'),
+    ...refusals(...UNAUTHENTICATED, 'notFound'),
   },
 });
 
@@ -117,7 +117,7 @@ export const DOCUMENT_OPERATION = operation({
   tags: ['protocols'],
   response: {
     200: json({ type: 'object', description: 'OpenAPI 3.1.' }, 'The document.'),
-    ...refusals(...UNSIGNED),
+    ...refusals(...UNAUTHENTICATED),
   },
 });
 

@@ -52,9 +52,9 @@ async function sendDocument(
   reply: FastifyReply,
   document: Description['document'],
 ): Promise<FastifyReply> {
-  const more = document === 'schema' ? SCHEMA_PARAMETERS : [];
+  const documentParameters = document === 'schema' ? SCHEMA_PARAMETERS : [];
   const selection = await readRequest(service, request.call, document, () => {
-    const parameters = queryParameters(request, ['governed', ...more]);
+    const parameters = queryParameters(request, ['governed', ...documentParameters]);
     return {
       governed: flagParameter(parameters, 'governed'),
       wish: schemaSelection(Object.fromEntries(parameters)),
@@ -71,12 +71,12 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Grap
     vary: 'Authorization',
     etag: `"${etag}"`,
   });
-  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
   return reply.header('content-type', 'application/json').send(body);
 }
 
 /** True if the `If-None-Match` header contains the ETag (RFC 9110, 13.1.2). */
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes('*') || tags.includes(`"${etag}"`);
@@ -117,12 +117,12 @@ export function accessRoutes(
   app.post('/osl/access/explain', { schema: EXPLAIN_ACCESS_OPERATION }, async (request, reply) => {
     const { call } = request;
     const question = await readRequest(service, call, 'explain_access', () => readAccessQuestion(request));
-    const about = { call, action: 'explain_access', text: null };
-    return inflight.run(reply.raw, about, async (signal) => {
-      const explained = await explainAccess(service, call, question, signal).catch((error: unknown) => {
-        throw inflight.reasonOf(error);
+    const info = { call, action: 'explain_access', text: null };
+    return inflight.run(reply.raw, info, async (signal) => {
+      const explanation = await explainAccess(service, call, question, signal).catch((error: unknown) => {
+        throw inflight.toReportedError(error);
       });
-      return sendAnswer(request, reply, explained);
+      return sendAnswer(request, reply, explanation);
     });
   });
 }

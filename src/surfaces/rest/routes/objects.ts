@@ -34,8 +34,8 @@ export function authoringRoutes(app: FastifyInstance, service: PublishingParts):
     return sendAnswer(request, reply, await candidates(service, request.call));
   });
   app.post('/osl/suggest', { schema: SUGGEST_OPERATION }, async (request, reply) => {
-    const subject = await readRequest(service, request.call, 'suggest', () => readSuggestRequest(request));
-    return sendAnswer(request, reply, await suggest(service, request.call, subject));
+    const target = await readRequest(service, request.call, 'suggest', () => readSuggestRequest(request));
+    return sendAnswer(request, reply, await suggest(service, request.call, target));
   });
   app.post('/osl/validate', { schema: VALIDATE_OPERATION }, async (request, reply) => {
     const proposal = await readRequest(service, request.call, 'validate', () => readProposal(request));
@@ -58,12 +58,12 @@ export function objectsRoutes(app: FastifyInstance, service: PublishingParts): v
       const draft = await discardDraft(service, request.call, change.discard);
       return sendAnswer(request, reply, { state: 'discarded', draft });
     }
-    const published = await publish(service, request.call, change);
-    if (published.kind === 'refused') {
-      const { error, diagnostics } = published;
+    const outcome = await publish(service, request.call, change);
+    if (outcome.kind === 'refused') {
+      const { error, diagnostics } = outcome;
       return sendProblem(reply, error, request.call.requestId, { diagnostics });
     }
-    const { kind, ...answer } = published;
+    const { kind, ...answer } = outcome;
     reply.header('etag', `"${answer.versions.manifest}"`);
     if (answer.changed && answer.version !== null)
       reply.code(201).header('location', `/osl/objects/${answer.version.id}`);

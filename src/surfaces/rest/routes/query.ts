@@ -32,8 +32,13 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
       ...readQueryRequest(request),
       receipt: preferredReceipt(request.headers['prefer']),
     }));
-    const mayBeOld = !NO_CACHE.test(request.headers['cache-control'] ?? '');
-    const question: DataQuestion = { ...request.call, body: parsed.body, parameterOids: [], mayBeOld };
+    const mayBeCached = !NO_CACHE.test(request.headers['cache-control'] ?? '');
+    const question: DataQuestion = {
+      ...request.call,
+      body: parsed.body,
+      parameterOids: [],
+      mayBeOld: mayBeCached,
+    };
     const { body } = parsed;
     const text = 'text' in body ? body.text : null;
     return inflight.run(reply.raw, { call: request.call, action: 'query', text }, async (signal) => {
@@ -72,9 +77,9 @@ async function streamAnswer(
     });
     return await stream.finish(answer);
   } catch (error) {
-    const reason = inflight.reasonOf(error);
-    if (reason instanceof QueryError && stream.fail(reason)) return reply;
-    throw reason;
+    const reported = inflight.toReportedError(error);
+    if (reported instanceof QueryError && stream.fail(reported)) return reply;
+    throw reported;
   }
 }
 
@@ -83,7 +88,7 @@ const NO_CACHE = /\bno-(?:cache|store)\b/i;
 
 type AnswerLayout = 'json' | 'ndjson' | 'arrow';
 
-const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
+const LAYOUTS_BY_TYPE: ReadonlyMap<string, AnswerLayout> = new Map([
   [ARROW_STREAM, 'arrow'],
   ['application/x-ndjson', 'ndjson'],
   ['application/json', 'json'],
@@ -91,7 +96,7 @@ const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
   ['*/*', 'json'],
 ]);
 
-const ORDER: readonly AnswerLayout[] = ['arrow', 'ndjson', 'json'];
+const PREFERENCE_ORDER: readonly AnswerLayout[] = ['arrow', 'ndjson', 'json'];
 
 /**
  * Returns the layout preferred by the `Accept` header (RFC 9110, 12.5.1). Arrow and NDJSON must be requested by name.
@@ -101,13 +106,13 @@ export function layoutOf(accept: string | undefined): AnswerLayout {
   const weights = new Map<AnswerLayout, number>();
   for (const range of (accept ?? '').toLowerCase().split(',')) {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim());
-    const layout = NAMED.get(name);
+    const layout = LAYOUTS_BY_TYPE.get(name);
     if (layout === undefined) continue;
     weights.set(layout, Math.max(weights.get(layout) ?? 0, weightOf(parameters)));
   }
   const best = Math.max(0, ...weights.values());
   if (best === 0) return 'json';
-  return ORDER.find((layout) => weights.get(layout) === best) ?? 'json';
+  return PREFERENCE_ORDER.find((layout) => weights.get(layout) === best) ?? 'json';
 }
 
 function weightOf(parameters: readonly string[]): number {
@@ -137,15 +142,15 @@ async function encodingOf(layout: AnswerLayout): Promise<RowEncoding> {
 export function sampleRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   app.post('/osl/sample', { schema: SAMPLE_OPERATION }, async (request, reply) => {
     const parsed = await readRequest(service, request.call, 'sample', () => readSampleRequest(request));
-    const about = { call: request.call, action: 'sample', text: null };
-    return inflight.run(reply.raw, about, async (signal) => {
+    const info = { call: request.call, action: 'sample', text: null };
+    return inflight.run(reply.raw, info, async (signal) => {
       const answer = await sample(service, request.call, parsed, signal).catch((error: unknown) => {
-        throw inflight.reasonOf(error);
+        throw inflight.toReportedError(error);
       });
       const { memory } = answer;
       const headers = { ...privateHeaders(answer.requestId), 'content-type': 'application/json' };
       try {
-        reply.headers(headers).send(await bytesOf(parsed, answer));
+        reply.headers(headers).send(await encodeSample(parsed, answer));
         finished(reply.raw, () => memory.release());
         return reply;
       } catch (error) {
@@ -158,7 +163,7 @@ export function sampleRoute(app: FastifyInstance, service: AnswerParts, inflight
 
 const REDACTED = '"[redacted]"';
 
-async function bytesOf({ kind, name }: SampleRequest, answer: Sample): Promise<Buffer> {
+async function encodeSample({ kind, name }: SampleRequest, answer: Sample): Promise<Buffer> {
   const out = new JsonBytes();
   const head = JSON.stringify({ request_id: answer.requestId, kind, name });
   out.text(`${head.slice(0, -1)},"rows":[`);
@@ -168,8 +173,8 @@ async function bytesOf({ kind, name }: SampleRequest, answer: Sample): Promise<B
   });
   for (const [n, row] of answer.rows.entries()) {
     out.text(n === 0 ? '{' : ',{');
-    for (const [i, { lead, value }] of cells.entries()) {
-      out.text(i === 0 ? lead : `,${lead}`);
+    for (const [i, { lead: prefix, value }] of cells.entries()) {
+      out.text(i === 0 ? prefix : `,${prefix}`);
       for (const _ of writeCell(row[i] ?? null, value, out)) await rowScheduler.wait();
     }
     out.text('}');

@@ -28,18 +28,18 @@ interface Readiness {
   readonly issuers: boolean;
 }
 
-const LOOK_MS = 1_000;
+const HEALTH_CHECK_INTERVAL_MS = 1_000;
 
 /**
  * `GET /health`: the process responds and can write its audit log. `GET /ready`: it can serve requests. Both are also
  * available at the paths that Kubernetes uses by convention. No token is needed; requests are only counted in the log.
  */
 export function healthRoutes(app: FastifyInstance, service: HealthParts, inflight: Inflight): void {
-  const enginesAnswer = throttled(LOOK_MS, async () => {
-    const answers = await Promise.all(
+  const enginesHealthy = throttled(HEALTH_CHECK_INTERVAL_MS, async () => {
+    const reasons = await Promise.all(
       [...service.engines.values()].map((engine) => engine.unhealthyReason()),
     );
-    return answers.every((ailment) => ailment === null);
+    return reasons.every((reason) => reason === null);
   });
   const health = async ({ call }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { failure } = service.audit.stats();
@@ -48,23 +48,23 @@ export function healthRoutes(app: FastifyInstance, service: HealthParts, infligh
     return reply
       .code(status)
       .headers(privateHeaders(call.requestId))
-      .send(failure === null ? stateOf(service) : { status: 'failing', audit: failure.reason });
+      .send(failure === null ? healthBody(service) : { status: 'failing', audit: failure.reason });
   };
   const ready = async ({ call }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { control, clock, limits, issuers } = service.reached();
+    const { control, clock, limits, issuers } = service.servicesReached();
     const checks: Readiness = {
-      engines: await enginesAnswer(),
+      engines: await enginesHealthy(),
       policy: service.model().snapshot !== null,
       audit: service.audit.stats().failure === null,
-      accepting: !inflight.draining && service.steady(),
+      accepting: !inflight.draining && service.acceptsRequests(),
       control,
       clock,
       limits,
       issuers: issuers !== 'none',
     };
     const outOfService = objectsOutOfService(service.engines);
-    const silent = unreachableNodes(service.engines);
-    const isReady = Object.values(checks).every((holds) => holds);
+    const unreachable = unreachableNodes(service.engines);
+    const isReady = Object.values(checks).every((isMet) => isMet);
     const status = isReady ? 200 : 503;
     service.probes.count('ready', '/ready', status, call);
     return reply
@@ -74,8 +74,8 @@ export function healthRoutes(app: FastifyInstance, service: HealthParts, infligh
         status: isReady ? 'ready' : 'not_ready',
         checks,
         ...(outOfService > 0 && { objects_out_of_service: outOfService }),
-        ...(silent > 0 && { data_nodes_unreachable: silent }),
-        ...keptPolicyOf(service),
+        ...(unreachable > 0 && { data_nodes_unreachable: unreachable }),
+        ...fallbackPolicyMember(service),
       });
   };
   app.get('/health', { schema: HEALTH_OPERATION }, health);
@@ -85,8 +85,8 @@ export function healthRoutes(app: FastifyInstance, service: HealthParts, infligh
 }
 
 /** Returns the state of the process for `/health`, as far as it is known without querying a database. */
-function stateOf(service: HealthParts): object {
-  const { control, clock, limits, issuers } = service.reached();
+function healthBody(service: HealthParts): object {
+  const { control, clock, limits, issuers } = service.servicesReached();
   const sync = service.audit.stats().sync === 'kernel' ? { audit_sync: 'kernel' } : {};
   const engines = [...service.engines.values()].every(
     (engine) =>
@@ -100,32 +100,32 @@ function stateOf(service: HealthParts): object {
     limits,
     issuers: issuers === 'all',
   };
-  const missing = Object.entries(parts).flatMap(([part, answers]) => (answers ? [] : [part]));
-  const keptPolicy = keptPolicyOf(service);
-  const also = { ...sync, ...keptPolicy };
-  if (missing.length === 0) return { status: 'kept_policy' in keptPolicy ? 'degraded' : 'ok', ...also };
-  return { status: 'degraded', waiting_for: missing, ...also };
+  const missing = Object.entries(parts).flatMap(([part, isReached]) => (isReached ? [] : [part]));
+  const fallback = fallbackPolicyMember(service);
+  const details = { ...sync, ...fallback };
+  if (missing.length === 0) return { status: 'kept_policy' in fallback ? 'degraded' : 'ok', ...details };
+  return { status: 'degraded', waiting_for: missing, ...details };
 }
 
-function keptPolicyOf({ keptPolicy }: HealthParts): { readonly kept_policy?: object } {
-  const policy = keptPolicy();
+function fallbackPolicyMember({ fallbackPolicy }: HealthParts): { readonly kept_policy?: object } {
+  const policy = fallbackPolicy();
   if (policy === null) return {};
   const { since, until } = policy;
-  const left = Math.max(0, Math.ceil((until - Date.now()) / 1_000));
-  return { kept_policy: { since: instant(since), until: instant(until), seconds_left: left } };
+  const secondsLeft = Math.max(0, Math.ceil((until - Date.now()) / 1_000));
+  return { kept_policy: { since: instant(since), until: instant(until), seconds_left: secondsLeft } };
 }
 
 /**
- * Returns a function that runs `look` at most once every `ms` milliseconds; concurrent callers share the result. A
+ * Returns a function that runs `check` at most once every `ms` milliseconds; concurrent callers share the result. A
  * failure counts as false.
  */
-function throttled(ms: number, look: () => Promise<boolean>): () => Promise<boolean> {
+function throttled(ms: number, check: () => Promise<boolean>): () => Promise<boolean> {
   let last: Promise<boolean> | null = null;
   let until = 0;
   return () => {
     const now = performance.now();
     if (last === null || now >= until) {
-      last = look().catch(() => false);
+      last = check().catch(() => false);
       until = now + ms;
     }
     return last;

@@ -15,14 +15,14 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
       readSubscription(request, service.subscriptions.limits.minIntervalMs),
     );
     const stop = new AbortController();
-    const end = (): void => {
-      inflight.ending.removeEventListener('abort', end);
+    const stopEvents = (): void => {
+      inflight.drainSignal.removeEventListener('abort', stopEvents);
       stop.abort();
     };
-    // Not `AbortSignal.any`: its signals would stay in memory as long as `ending`.
-    inflight.ending.addEventListener('abort', end);
-    reply.raw.once('close', end);
-    if (inflight.ending.aborted) end();
+    // Not `AbortSignal.any`: its signals would stay in memory as long as `drainSignal`.
+    inflight.drainSignal.addEventListener('abort', stopEvents);
+    reply.raw.once('close', stopEvents);
+    if (inflight.drainSignal.aborted) stopEvents();
     const text = 'text' in subscription.body ? subscription.body.text : null;
     const events = eventsOf(service, {
       ...subscription,
@@ -33,10 +33,10 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
         return { ...call, requestId, credentials };
       },
       signal: stop.signal,
-      run: (own, check) =>
-        inflight.run(reply.raw, { call: own, action: 'subscribe', text }, (signal) =>
+      run: (checkCall, check) =>
+        inflight.run(reply.raw, { call: checkCall, action: 'subscribe', text }, (signal) =>
           check(signal).catch((error: unknown) => {
-            throw inflight.reasonOf(error);
+            throw inflight.toReportedError(error);
           }),
         ),
     });
@@ -44,8 +44,8 @@ export function subscribeRoute(app: FastifyInstance, service: SubscriptionParts,
     const first = await events.next();
     const stream = new EventStream(reply, call.requestId);
     try {
-      for (let at = first; at.done !== true; at = await events.next()) send(stream, at.value);
-      if (inflight.ending.aborted) throw queryError('shuttingDown', {});
+      for (let next = first; next.done !== true; next = await events.next()) send(stream, next.value);
+      if (inflight.drainSignal.aborted) throw queryError('shuttingDown', {});
     } catch (error) {
       send(stream, { kind: 'ended', error: publicError(service, call.requestId, error), ...call });
     }

@@ -40,14 +40,14 @@ export function tokenRoute(app: FastifyInstance, service: TokenParts, publicUrl:
   app.post(TOKEN_PATH, { schema: TOKEN_OPERATION }, async (request, reply) => {
     const { call } = request;
     try {
-      const parsed = readForm(request, [...service.resources(), ...ownNames(request, publicUrl)]);
+      const parsed = readForm(request, [...service.resources(), ...resourceNames(request, publicUrl)]);
       if (parsed.kind === 'fault') {
         const refusal = await refuseExchangeRequest(service, call, parsed.description);
         return sendFault(
           reply,
           refusal,
           call,
-          refusal.entry === 'malformedBody' ? parsed.error : codeFor(refusal),
+          refusal.entry === 'malformedBody' ? parsed.error : oauthErrorCode(refusal),
         );
       }
       return sendToken(
@@ -57,7 +57,7 @@ export function tokenRoute(app: FastifyInstance, service: TokenParts, publicUrl:
         parsed.request.admin,
       );
     } catch (error) {
-      if (error instanceof QueryError) return sendFault(reply, error, call, codeFor(error));
+      if (error instanceof QueryError) return sendFault(reply, error, call, oauthErrorCode(error));
       throw error;
     }
   });
@@ -72,11 +72,11 @@ function fault(error: string, description: string): TokenRouteRequest {
 }
 
 function readForm(request: FastifyRequest, resources: readonly string[]): TokenRouteRequest {
-  const form = formOf(request);
+  const form = parseForm(request);
   if (typeof form === 'string') return fault('invalid_request', form);
   if (form.get('grant_type') !== GRANT) return fault('unsupported_grant_type', `grant_type must be ${GRANT}`);
-  const wanted = form.get('requested_token_type');
-  if (wanted !== undefined && TYPES.get(wanted) === undefined)
+  const requestedType = form.get('requested_token_type');
+  if (requestedType !== undefined && TYPES.get(requestedType) === undefined)
     return fault('invalid_request', `requested_token_type must be ${JWT_TYPE}`);
   for (const name of ['resource', 'audience'])
     if (form.has(name) && !resources.includes((form.get(name) ?? '').replace(/\/$/, '')))
@@ -84,8 +84,9 @@ function readForm(request: FastifyRequest, resources: readonly string[]): TokenR
   const scopes = (form.get('scope') ?? '').split(' ').filter((scope) => scope !== '');
   if (scopes.some((scope) => scope !== ADMIN_SCOPE))
     return fault('invalid_scope', 'scope may be `admin`, or nothing');
-  const subject = givenIn(form, 'subject');
-  const actor = form.has('actor_token') || form.has('actor_token_type') ? givenIn(form, 'actor') : null;
+  const subject = presentedToken(form, 'subject');
+  const actor =
+    form.has('actor_token') || form.has('actor_token_type') ? presentedToken(form, 'actor') : null;
   if (subject === null) return fault('invalid_request', tokenExpected('subject'));
   if (actor === null && form.has('actor_token')) return fault('invalid_request', tokenExpected('actor'));
   if (actor === null && form.has('actor_token_type')) return fault('invalid_request', tokenExpected('actor'));
@@ -96,14 +97,17 @@ function tokenExpected(party: 'subject' | 'actor'): string {
   return `${party}_token must be a token, and ${party}_token_type one of ${[...TYPES.keys()].join(', ')}`;
 }
 
-function givenIn(form: ReadonlyMap<string, string>, party: 'subject' | 'actor'): PresentedToken | null {
+function presentedToken(
+  form: ReadonlyMap<string, string>,
+  party: 'subject' | 'actor',
+): PresentedToken | null {
   const token = form.get(`${party}_token`) ?? '';
   const kind = TYPES.get(form.get(`${party}_token_type`) ?? '');
   return token === '' || kind === undefined ? null : { token, kind };
 }
 
 /** Returns the form parameters, or an error text. A parameter may not be repeated (RFC 6749, 3.2). */
-function formOf({ body, headers }: FastifyRequest): ReadonlyMap<string, string> | string {
+function parseForm({ body, headers }: FastifyRequest): ReadonlyMap<string, string> | string {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/x-www-form-urlencoded')
     return 'the body must be application/x-www-form-urlencoded';
@@ -117,7 +121,7 @@ function formOf({ body, headers }: FastifyRequest): ReadonlyMap<string, string> 
   return form;
 }
 
-function ownNames({ headers }: FastifyRequest, publicUrl: string | null): readonly string[] {
+function resourceNames({ headers }: FastifyRequest, publicUrl: string | null): readonly string[] {
   const origins = publicUrl === null ? [`http://${headers.host}`, `https://${headers.host}`] : [publicUrl];
   return origins.flatMap((origin) => [origin, `${origin}/mcp`]);
 }
@@ -157,7 +161,7 @@ function sendFault(reply: FastifyReply, error: QueryError, call: RequestCall, co
 }
 
 /** Returns the OAuth error code. By RFC 8693, section 2.2.2, an unacceptable token is an invalid request. */
-function codeFor({ http }: QueryError): string {
+function oauthErrorCode({ http }: QueryError): string {
   if (http === 429 || http === 503) return 'temporarily_unavailable';
   return http < 500 ? 'invalid_request' : 'server_error';
 }

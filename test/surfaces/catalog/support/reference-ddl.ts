@@ -2,9 +2,9 @@ import { quoteIdentifier } from 'osl-compiler/sql-text';
 import {
   type CatalogContents,
   type CatalogForeignKey,
-  inEntities,
-  literal,
+  escapeLiteral,
   MODEL_ROLE,
+  qualifiedName,
   type TableModel,
 } from '../../../../src/surfaces/catalog/engine-contract.js';
 import { creationScripts } from '../../../../src/surfaces/catalog/worker/fill.js';
@@ -36,36 +36,39 @@ export function referenceDdl(contents: CatalogContents, version: 14 | 18): reado
 
 function createTable({ name, columns }: TableModel): string {
   const list = columns.map((c) => `${quoteIdentifier(c.name)} ${c.type}${c.notNull ? ' NOT NULL' : ''}`);
-  return `CREATE TABLE ${inEntities(name)} (${list.join(', ')})`;
+  return `CREATE TABLE ${qualifiedName(name)} (${list.join(', ')})`;
 }
 
 function addPrimaryKey({ name, primaryKey }: TableModel): string {
-  return `ALTER TABLE ${inEntities(name)} ADD PRIMARY KEY (${list(primaryKey)})`;
+  return `ALTER TABLE ${qualifiedName(name)} ADD PRIMARY KEY (${list(primaryKey)})`;
 }
 
 function addForeignKey({ table, columns, target, targetColumns }: CatalogForeignKey): string {
-  const references = `${inEntities(target)} (${list(targetColumns)})`;
-  return `ALTER TABLE ${inEntities(table)} ADD FOREIGN KEY (${list(columns)}) REFERENCES ${references}`;
+  const references = `${qualifiedName(target)} (${list(targetColumns)})`;
+  return `ALTER TABLE ${qualifiedName(table)} ADD FOREIGN KEY (${list(columns)}) REFERENCES ${references}`;
 }
 
 /** The comment of a foreign key, under whatever name Postgres made for it. */
 function foreignKeyComment({ table, columns, target, comment }: CatalogForeignKey): readonly string[] {
   if (comment === null) return [];
-  const owner = literal(inEntities(table));
+  const owner = escapeLiteral(qualifiedName(table));
   const keyed = `(SELECT array_agg(a.attname::text ORDER BY u.at) FROM unnest(k.conkey) WITH ORDINALITY u(attnum, at) JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum)`;
-  const found = `SELECT conname FROM pg_constraint k WHERE contype = 'f' AND conrelid = ${owner}::regclass AND confrelid = ${literal(inEntities(target))}::regclass AND ${keyed} = ARRAY[${columns.map(literal).join(', ')}]`;
-  const command = `EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', made, ${owner}, ${literal(comment)})`;
+  const found = `SELECT conname FROM pg_constraint k WHERE contype = 'f' AND conrelid = ${owner}::regclass AND confrelid = ${escapeLiteral(qualifiedName(target))}::regclass AND ${keyed} = ARRAY[${columns.map(escapeLiteral).join(', ')}]`;
+  const command = `EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', made, ${owner}, ${escapeLiteral(comment)})`;
   return [
-    `BEGIN READ WRITE; DO ${literal(`DECLARE made name; BEGIN FOR made IN ${found} LOOP ${command}; END LOOP; END`)}; COMMIT`,
+    `BEGIN READ WRITE; DO ${escapeLiteral(`DECLARE made name; BEGIN FOR made IN ${found} LOOP ${command}; END LOOP; END`)}; COMMIT`,
   ];
 }
 
 function comments({ name, comment, columns }: TableModel): readonly string[] {
-  const own = comment === null ? [] : [`COMMENT ON TABLE ${inEntities(name)} IS ${literal(comment)}`];
+  const own =
+    comment === null ? [] : [`COMMENT ON TABLE ${qualifiedName(name)} IS ${escapeLiteral(comment)}`];
   const each = columns.flatMap((c) =>
     c.comment === null
       ? []
-      : [`COMMENT ON COLUMN ${inEntities(name)}.${quoteIdentifier(c.name)} IS ${literal(c.comment)}`],
+      : [
+          `COMMENT ON COLUMN ${qualifiedName(name)}.${quoteIdentifier(c.name)} IS ${escapeLiteral(c.comment)}`,
+        ],
   );
   return [...own, ...each];
 }

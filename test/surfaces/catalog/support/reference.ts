@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { effectiveAccess, type Identity } from '../../../../policy/index.js';
 import type { Service } from '../../../../src/service/service.js';
-import { contentsOf } from '../../../../src/surfaces/catalog/engine-contract.js';
+import { parseContents } from '../../../../src/surfaces/catalog/engine-contract.js';
 import { modelOf } from '../../../../src/surfaces/catalog/index.js';
 import { referenceDdl } from './reference-ddl.js';
 
@@ -19,7 +19,7 @@ export async function referenceClient(url: string, service: Service): Promise<pg
   await admin.query(role('osl_model', ''));
   await admin.query(role('user:clerk', `LOGIN PASSWORD 'clerk' IN ROLE osl_model`));
   const { parts } = await modelOf(manifest, access);
-  for (const script of referenceDdl(contentsOf(parts), 14)) await admin.query(script);
+  for (const script of referenceDdl(parseContents(parts), 14)) await admin.query(script);
   await admin.end();
   const { hostname, port, pathname } = new URL(url);
   const client = new pg.Client({
