@@ -85,7 +85,7 @@ function explainFrom(item: FromItem, plan: GovernedPlan): PlanExplanation {
           row_filter: item.filter === null ? 'none' : 'applied',
           guarded: item.columns.some((c) => c.name === SHOWN),
           fenced: item.fenced,
-          ...(item.relation.rollup === undefined ? {} : { rollup: item.relation.rollup }),
+          ...(item.relation.rollup === undefined ? {} : { rollup: item.relation.rollup.name }),
           ...(item.minimum === null ? {} : { minimum_group_size: item.minimum.size }),
         },
         [],

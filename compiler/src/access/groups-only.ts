@@ -46,8 +46,8 @@ export const GROUPS_ONLY = {
     detail: 'an aggregate over them must not have ORDER BY',
     hint: 'leave out ORDER BY in the call',
   }),
-  intervals: (_, name) => ({
-    detail: `\`${name}\` of intervals may be too large`,
+  tooLarge: (_, name) => ({
+    detail: `\`${name}\` of intervals or money may be too large`,
     hint: 'use count, or aggregate a column of numbers',
   }),
   computed: () => ({
@@ -81,10 +81,6 @@ export const GROUPS_ONLY = {
   sharedJoin: (relation) => ({
     detail: 'an aggregate over rows joined to them could consist mostly of one of them',
     hint: `aggregate columns of \`${relation}\` itself, or use count`,
-  }),
-  sharedPart: (_, name) => ({
-    detail: `what part of \`${name}\` comes from one row cannot be determined`,
-    hint: 'use count, or aggregate a column of numbers',
   }),
   sampled: (relation) => ({
     detail: 'a sample would show single rows',

@@ -86,8 +86,8 @@ export interface Relation {
   readonly computed?: readonly ComputedColumn[];
   /** The time column that serves as `metric_time` for the entity's metrics. */
   readonly timeDimension?: string;
-  /** Name of the rollup, if its table is read instead of the entity's own table. */
-  readonly rollup?: string;
+  /** The rollup, if its table is read instead of the entity's own table. */
+  readonly rollup?: Rollup;
 }
 
 export interface Column {

@@ -43,7 +43,10 @@ export interface Instant {
 const FORM =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,3})?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
 
-/** Parses an ISO 8601 date, or date and time to the millisecond, by default in UTC. Returns null for anything else. */
+/**
+ * Parses an ISO 8601 date, or date and time to the millisecond, by default in UTC. Returns null for anything else, and
+ * for a time that is before year 1 or after year 9999 in UTC.
+ */
 export function parseInstant(text: string): Instant | null {
   const [, day, minutes, seconds = '00', fraction = '', offset = 'Z'] = FORM.exec(text.trim()) ?? [];
   if (day === undefined || !isDate(day)) return null;
@@ -51,11 +54,15 @@ export function parseInstant(text: string): Instant | null {
   const zone = /^[+-]\d{2}$/.test(offset) ? `${offset}:00` : offset.replace(/^([+-]\d{2})(\d{2})$/, '$1:$2');
   const time = new Date(`${day}T${minutes}:${seconds}${fraction}${zone.toUpperCase()}`);
   if (Number.isNaN(time.getTime())) return null;
-  return Object.freeze({ text: time.toISOString().replace('T', ' ').replace('Z', ''), isDay: false });
+  const utc = time.toISOString().replace('T', ' ').replace('Z', '');
+  // Only texts of equal length compare as the times they denote: in UTC, year 9999 may have become +010000.
+  return /^(?!0000)\d{4}-/.test(utc) ? Object.freeze({ text: utc, isDay: false }) : null;
 }
 
+/** Returns the next day. Postgres does not accept the sign that `Date` writes before year 10000. */
 export function dayAfter(day: string): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
+  const [next = ''] = new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().split('T');
+  return next.replace(/^\+0/, '');
 }
 
 const DAY_MS = 86_400_000;

@@ -57,9 +57,9 @@ export function canBeBounded(e: Expr): boolean {
   return decisiveColumn(e) !== null || isProduct(e);
 }
 
-/** True if an aggregate can be kept from failing. Aggregates of intervals, except `count`, cannot. */
+/** True if an aggregate can be kept from failing. Sums and averages of intervals and money cannot. */
 export function canBeSummed(call: Aggregate): boolean {
-  return call.definition.name === 'count' || call.args.every((a) => !a.type.startsWith('interval'));
+  return call.definition.name === 'count' || call.args.every((a) => !/^(?:interval|money)/.test(a.type));
 }
 
 /** Rewrites `expr` so that extreme values of its arguments cannot make it fail; queries inside it stay unchanged. */

@@ -1,6 +1,6 @@
 import type { BoundPlan, LiteralSlots, WrittenLiteral } from '../bind/index.js';
 import { type Column, columnOf } from '../catalog/catalog.js';
-import { queryError } from '../errors/errors.js';
+import { type QueryError, queryError } from '../errors/errors.js';
 import { isHypothetical } from '../functions/aggregate.js';
 import { requireFunction, requireOperator } from '../functions/resolve.js';
 import { LIMITS } from '../limits.js';
@@ -20,10 +20,12 @@ import type {
   SourceId,
   WindowCall,
 } from '../plan/plan.js';
+import { recursionIn } from '../plan/properties.js';
 import { mapQuery } from '../plan/query-tree.js';
 import { selectOf } from '../plan/select-nodes.js';
 import { allLeaves, allQueries, changed, columnsOf, leavesOf, mapped } from '../plan/walk.js';
 import { enumName, storedType } from '../types/column-form.js';
+import { isArray } from '../types/types.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
@@ -77,7 +79,10 @@ export class EnumValues {
     if (expr.kind === 'column') {
       const key = `${expr.source} ${expr.name}`;
       let of = this.#columns.get(key);
-      if (of === undefined) this.#columns.set(key, (of = this.#enumOfColumn(expr)));
+      if (of !== undefined) return of;
+      // A column of a recursive table may be computed from itself; it then counts as text.
+      this.#columns.set(key, null);
+      this.#columns.set(key, (of = this.#enumOfColumn(expr)));
       return of;
     }
     let of = this.#made.get(expr);
@@ -162,13 +167,20 @@ export class EnumValues {
         return this.#enumOfEntity(item, name);
       case 'derived':
         return this.enumOfOutput(item.query, positionOf(name));
-      case 'cte': {
-        const table = item.recursive === undefined ? this.#tables.get(item.table) : undefined;
-        return table === undefined ? null : this.enumOfOutput(table, positionOf(name));
-      }
+      case 'cte':
+      case 'recursion':
+        return this.#enumOfTable(item.table, name);
       default:
         return null;
     }
+  }
+
+  /** Returns the enum of a common table's column. A recursive table may pass the column on from the previous step. */
+  #enumOfTable(id: number, name: string): LabelledEnum | null {
+    const table = this.#tables.get(id);
+    if (table === undefined) return null;
+    const passes = table.kind === 'set_operation' && passesOn(table, id, name);
+    return this.enumOfOutput(passes ? table.left : table, positionOf(name));
   }
 
   #enumOfEntity(scan: EntityScan, name: string): LabelledEnum | null {
@@ -197,6 +209,13 @@ function isSame(one: LabelledEnum, other: LabelledEnum): boolean {
       one.labels.length === other.labels.length &&
       one.labels.every((label, i) => label === other.labels[i]))
   );
+}
+
+/** True if each step of recursive table `id` takes column `name` from the previous step. */
+function passesOn(table: SetOperation, id: number, name: string): boolean {
+  const step = recursionIn(table, id);
+  const next = table.right.kind === 'select' ? table.right.outputs[positionOf(name)]?.expr : undefined;
+  return next?.kind === 'column' && next.source === step?.id && next.name === name;
 }
 
 /** Returns the position of column `c1`, `c2`, …, counted from 0. */
@@ -295,8 +314,7 @@ class EnumOrder {
     if (of === null) return e;
     if (ORDERS.has(e.definition.name)) {
       const construct = `\`${e.definition.name}\` of an enum with ANY or ALL`;
-      const hint = 'compare with the least or the greatest of them';
-      throw queryError('unsupported', { construct, hint }, this.#plan.positionOf(e));
+      throw this.#unsupported(e, construct, 'compare with the least or the greatest of them');
     }
     for (const literal of this.#values.itemsOf(e.array)) this.#requireLabel(literal, of, e);
     return e;
@@ -317,13 +335,24 @@ class EnumOrder {
     if (of !== null && arg !== undefined && EXTREMES.has(e.definition.name))
       return this.#labelAt(changed(e, { args: Object.freeze([this.#rank(arg, of)]), type: 'int4' }), of);
     if (isHypothetical(e.definition)) return this.#hypothetical(e);
-    // With DISTINCT, Postgres requires the arguments themselves as sort keys.
-    if (e.distinct) return e;
     const sorted = changed(e, { orderBy: this.#sorted(e.orderBy) });
-    if (e.definition.kind !== 'ordered_set' || e.type !== 'text' || sorted === e) return sorted;
+    // With DISTINCT, Postgres requires the arguments themselves as sort keys.
+    if (e.distinct && sorted !== e)
+      throw this.#unsupported(
+        e,
+        'DISTINCT in the order of an enum',
+        'aggregate a derived table with DISTINCT',
+      );
+    if (e.definition.kind !== 'ordered_set' || sorted === e) return sorted;
+    if (isArray(e.type))
+      throw this.#unsupported(e, 'several fractions of an enum', 'query each fraction separately');
     const [by] = e.orderBy;
     const picked = by === undefined || typeof by.by === 'number' ? null : this.#values.enumOf(by.by);
     return picked === null ? e : this.#labelAt(changed(sorted, { type: 'int4' }), picked);
+  }
+
+  #unsupported(e: Expr, construct: string, hint: string): QueryError {
+    return queryError('unsupported', { construct, hint }, this.#plan.positionOf(e));
   }
 
   #hypothetical(e: Aggregate): Expr {

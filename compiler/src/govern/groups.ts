@@ -24,7 +24,6 @@ import {
   queryOf,
   someExpr,
 } from '../plan/walk.js';
-import { isNumber } from '../types/types.js';
 import { type HarmlessContext, isHarmless } from './barrier/harmless.js';
 import { canBeBounded, canBeSummed } from './bounds.js';
 import { minimumOf, type ScanAccess, ScanAccesses, showersOf } from './scan-access.js';
@@ -117,14 +116,9 @@ const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', '
 /** Returns the reason why a row's share of an aggregate cannot be limited; null if it can be or no grant limits it. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
-  for (const { definition, args } of aggregatesOf(block)) {
-    if (definition.name === 'count') continue;
-    const isOwn = args.every((a) => !someExpr(a, (e) => e.kind === 'column' && e.source !== scan.id));
-    if (!isOwn) return { why: 'sharedJoin' };
-    if (args.length !== 1 || !args.every((a) => isNumber(a.type)))
-      return { why: 'sharedPart', name: definition.name };
-  }
-  return null;
+  const isOwn = (arg: Expr): boolean => !someExpr(arg, (e) => e.kind === 'column' && e.source !== scan.id);
+  const calls = aggregatesOf(block).filter((call) => call.definition.name !== 'count');
+  return calls.every((call) => call.args.every(isOwn)) ? null : { why: 'sharedJoin' };
 }
 
 function withGrants(access: RelationAccess, grants: readonly RelationGrant[]): RelationAccess {
@@ -243,7 +237,7 @@ function groupFault(
     const { name } = call.definition;
     if (!SUMMARIES.has(name)) return { why: 'shows', name, call };
     if (call.orderBy.length > 0) return { why: 'ordered', call };
-    if (!canBeSummed(call)) return { why: 'intervals', name, call };
+    if (!canBeSummed(call)) return { why: 'tooLarge', name, call };
     if (call.metric === null && !call.args.every((a) => isPlain(a, context)))
       return { why: 'computed', call };
   }

@@ -5,6 +5,7 @@ import { fingerprint } from '../plan/fingerprint.js';
 import { columnRef } from '../plan/nodes.js';
 import type {
   Aggregate,
+  CommonTableRef,
   Expr,
   FromItem,
   Query,
@@ -25,6 +26,8 @@ import {
   mapChildren,
   mapped,
   mapSort,
+  nestingIn,
+  partsOf,
   queryOf,
   someExpr,
   sortExprs,
@@ -33,15 +36,20 @@ import { isComparable } from '../types/types.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
-/** Returns the columns that distinguish an item's rows for this caller; `tables` are the common tables by id. */
-type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: ReadonlyMap<number, Query> };
+/** Returns the columns that distinguish an item's rows for this caller. */
+type KeysOf = ((item: FromItem) => readonly Expr[]) & {
+  /** The common tables by id. */
+  readonly tables: ReadonlyMap<number, Query>;
+  /** True if a query reads no stored rows: its rows keep the order that Postgres gives them. */
+  readonly isConstant: (query: Query) => boolean;
+};
 
 /**
  * Completes ORDER BY if LIMIT, OFFSET, DISTINCT ON or a window picks some of many rows: ties are broken by key, so that
  * neither storage order nor hidden rows decide which rows are returned.
  *
  * If the caller may not see the whole key, all columns that the query reads are used instead: rows that are equal in
- * all of them are interchangeable.
+ * all of them are interchangeable. A query that reads no stored rows is left as it is, since its order reveals nothing.
  *
  * The order of the result is completed in the same way if policy requires it for an entity that the query reads.
  *
@@ -54,6 +62,27 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
   for (const q of allQueries(root)) {
     if (q.kind !== 'values') for (const t of q.with) tables.set(t.id, t.query);
   }
+  const known = new WeakMap<Query, boolean>();
+  const isConstantTable = ({ table, recursive }: CommonTableRef): boolean => {
+    const query = tables.get(table);
+    return (
+      query !== undefined && (recursive === undefined ? isConstant(query) : stepsThroughConstants(query))
+    );
+  };
+  const isConstant = (query: Query): boolean => {
+    let constant = known.get(query);
+    if (constant === undefined) {
+      const leaves = query.kind === 'select' ? leavesOf(query.from) : [];
+      constant =
+        leaves.every(
+          (l) => l.kind === 'rows' || l.kind === 'derived' || (l.kind === 'cte' && isConstantTable(l)),
+        ) &&
+        partsOf(query).every(isConstant) &&
+        nestingIn(query).every((nesting) => isConstant(nesting.query));
+      known.set(query, constant);
+    }
+    return constant;
+  };
   const columnsThatTell = (item: FromItem): readonly Expr[] => {
     if (item.kind === 'derived') return everyColumn(item.id, item.query);
     if (item.kind === 'spine') return everyColumn(item.id, item.bounds).slice(0, 1);
@@ -69,7 +98,7 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
       const table = tables.get(item.table);
       // A recursive table over constants yields its rows in a fixed order. Sorting them would require all of them,
       // although LIMIT may be what ends the recursion.
-      return item.recursive !== undefined && readsValues(table) ? [] : everyColumn(item.id, table);
+      return item.recursive !== undefined && isConstantTable(item) ? [] : everyColumn(item.id, table);
     }
     if (item.kind === 'runtime') {
       const ordinal = item.columns.find((c) => c.name === ORDINAL);
@@ -83,7 +112,7 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
       return columnRef(item.id, name, type);
     });
   };
-  const keysOf: KeysOf = Object.assign(columnsThatTell, { tables });
+  const keysOf: KeysOf = Object.assign(columnsThatTell, { tables, isConstant });
   const completed = mapQuery(root, { query: (q) => completedQuery(q, keysOf, false) });
   const ordered = asksForOrder(whole, accesses) ? inWholeOrder(completed, keysOf) : completed;
   if (read.size === 0 && numbered.size === 0) return ordered;
@@ -123,9 +152,9 @@ export function clearKey(relation: Relation, allowed: RelationAccess): readonly 
   return relation.primaryKey.length > 0 && relation.primaryKey.every(isClear) ? relation.primaryKey : null;
 }
 
-/** True if a query reads no table, so that the order of its rows reveals nothing. */
-function readsValues(query: Query | undefined): boolean {
-  return query !== undefined && allLeaves(query).every((l) => VALUES_ALONE.has(l.kind));
+/** True if a recursive table reads no stored rows, in its first step and in any other. */
+function stepsThroughConstants(table: Query): boolean {
+  return allLeaves(table).every((l) => VALUES_ALONE.has(l.kind));
 }
 
 const VALUES_ALONE: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([
@@ -139,7 +168,7 @@ function everyColumn(source: SourceId, query: Query | undefined): readonly Expr[
 }
 
 function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {
-  if (query.kind === 'values') return query;
+  if (query.kind === 'values' || keysOf.isConstant(query)) return query;
   // WITH TIES returns all rows that sort equal; another key would distinguish them.
   if (query.withTies) return query.kind === 'select' ? withOrderedCalls(query, keysOf) : query;
   const picks = always || query.limit !== null || query.offset !== null;
@@ -168,7 +197,7 @@ function groupKeys({ groupBy, groupingSets }: Select): readonly Expr[] {
 }
 
 function ordinals(query: Query): readonly number[] {
-  return columnsOf(query).map((_, i) => i + 1);
+  return columnsOf(query).flatMap(({ type }, i) => (isComparable(type) ? [i + 1] : []));
 }
 
 /** Returns `orderBy`, extended by the keys from `more` that it lacks. */

@@ -1,8 +1,9 @@
-import type { Relation } from '../catalog/catalog.js';
+import type { Relation, Rollup } from '../catalog/catalog.js';
 import { assertNever, InternalError } from '../errors/errors.js';
 import type { FunctionDefinition } from '../functions/define.js';
 import type { GovernedPlan, GovernedRuntime } from '../govern/governed-plan.js';
 import { valuesAt } from '../govern/lineage.js';
+import { ROLLUP_ROWS, ROLLUP_TIME } from '../govern/rollup/rollup.js';
 import {
   type Aggregate,
   type ColumnRef,
@@ -316,8 +317,8 @@ class LineageTrace implements StepTrace {
 
   #base(physical: string, as: Transformation, scan: GovernedScan | null): void {
     if (scan === null) throw new InternalError(`column ${physical} stands outside a scan`);
-    const { object, column } = fieldOf(scan.relation, physical);
-    this.#found.add(object, column, as);
+    const field = fieldOf(scan.relation, physical);
+    if (field !== null) this.#found.add(field.object, field.column, as);
   }
 
   #runtimeAt(slot: number): GovernedRuntime | null {
@@ -360,13 +361,23 @@ function objectOf(relation: Relation): string {
   return relation.kind === 'facet' ? `osl.facets.${relation.name}` : `osl.entities.${relation.name}`;
 }
 
-/** Returns the public column for upstream column `physical`. */
-function fieldOf(relation: Relation, physical: string): GraphColumn {
+/** Returns the public column for upstream column `physical`; null for the number of rows behind a row of a rollup. */
+function fieldOf(relation: Relation, physical: string): GraphColumn | null {
   const object = objectOf(relation);
   const declared = relation.columns.find((c) => c.physical === physical && !c.name.startsWith('#'));
   if (declared !== undefined) return { object, column: declared.name };
   if (relation.kind === 'facet') return { object, column: STORED.get(physical) ?? 'text' };
+  if (relation.rollup !== undefined && physical === ROLLUP_ROWS) return null;
+  const column = relation.rollup === undefined ? null : aggregatedColumn(relation.rollup, physical);
+  if (column !== null) return { object, column };
   throw new InternalError(`column ${physical} of ${relation.name} is not declared`);
+}
+
+/** Returns the column of the entity from which column `name` of a rollup is computed; null for other columns. */
+function aggregatedColumn({ time, measures }: Rollup, name: string): string | null {
+  if (name === ROLLUP_TIME) return time?.column ?? null;
+  const found = measures.find((m) => [m.count, m.sum, m.min, m.max].some((kept) => kept?.name === name));
+  return found?.column ?? null;
 }
 
 export type { DirectKind, IndirectKind, Influence, Transformation } from './sources.js';

@@ -19,6 +19,7 @@ const MANIFEST = manifestText(
 metrics:
   earned: { entity: earner, expression: sum(income) }
   highest: { entity: earner, expression: max(income) }
+  banked: { entity: earner, expression: sum(cash) }
   inverse: { entity: earner, expression: sum(1 / income) }
   so_far: { type: cumulative, metric: earned }
 features: { joins: any }
@@ -112,7 +113,7 @@ const FOLLOWED: Readonly<Record<GroupsOnlyReason | `metric ${string}`, Followed>
     refused: 'select sum(income order by id) from earner',
     followed: ['select sum(income) from earner'],
   },
-  intervals: {
+  tooLarge: {
     refused: 'select sum(away) from earner',
     followed: ['select count(away) from earner', 'select sum(income) from earner'],
   },
@@ -173,15 +174,14 @@ const FOLLOWED: Readonly<Record<GroupsOnlyReason | `metric ${string}`, Followed>
       'select count(*) from gift g join earner e on e.id = g.earner_id',
     ],
   },
-  sharedPart: {
-    as: 'user:share',
-    refused: 'select sum(cash) from earner',
-    followed: ['select count(cash) from earner', 'select sum(income) from earner'],
-  },
   sampled: { refused: { sample: 'earner' }, followed: ['select count(*), avg(income) from earner'] },
   'metric of a summary that shows one': {
     refused: 'select measure(highest) from earner',
     followed: ['select measure(earned) from earner', 'select avg(income) from earner'],
+  },
+  'metric of money': {
+    refused: 'select measure(banked) from earner',
+    followed: ['select measure(earned) from earner', 'select count(cash) from earner'],
   },
   'metric that may fail': {
     refused: 'select measure(inverse) from earner',

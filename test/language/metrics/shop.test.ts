@@ -85,6 +85,15 @@ const CASES: readonly Case[] = [
     },
     recount: { start: day('2026-01-05'), before: day('2026-02-04') },
   },
+  {
+    name: 'to the last day that a body can name',
+    body: {
+      metrics: ['revenue'],
+      group_by: ['metric_time__day'],
+      time_constraint: { start: '2026-02-20', end: '9999-12-31' },
+    },
+    recount: { start: day('2026-02-20') },
+  },
   ...(['day', 'week', 'month', 'quarter'] as const).map(
     (grain): Case => ({
       name: `running totals by ${grain}`,
@@ -335,6 +344,12 @@ test('the shop', async (t) => {
       [{ metrics: [{ name: 'revenue', alias: 'a.b' }] }, 400, 'E0511', /not a name/],
       [{ metrics: ['revenue', 'revenue'] }, 400, 'E0511', /two columns/],
       [{ metrics: ['revenue'], time_constraint: { start: '2026-02-30' } }, 400, 'E0511', /`time_constraint`/],
+      [
+        { metrics: ['revenue'], time_constraint: { end: '9999-12-31T23:00:00-05:00' } },
+        400,
+        'E0511',
+        /`time_constraint`/,
+      ],
       [{ metrics: ['revenue'], time_constraint: ['2026-02-01'] }, 400, 'E0511', /`time_constraint`/],
       [{ metrics: Array.from({ length: 51 }, () => 'revenue') }, 400, 'E0511', /limit of 50/],
       [

@@ -174,6 +174,8 @@ const FIGURES = [
   'bool_and(qty > 0)',
   "string_agg(kind, ',' order by kind)",
   'sum(sum(qty)) over ()',
+  'min(7)',
+  'count(distinct random())',
 ];
 const CONDITIONS = [
   "region = 'eu'",

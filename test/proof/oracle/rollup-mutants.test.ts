@@ -33,6 +33,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant('distinct values are no sum', 'rollup/rollup', 'if (call.distinct)', 'if (false)'),
   mutant("a rollup's rows are not counted", 'rollup/rollup', "new Set(['min',", "new Set(['count', 'min',"),
   mutant("a rollup's rows are not added up", 'rollup/rollup', "new Set(['min',", "new Set(['sum', 'min',"),
+  mutant('random values are of rows', 'rollup/rollup', "e.definition.volatility === 'volatile'", 'false'),
   mutant('days have hours', 'rollup/rollup', "day: new Set(['day'", "day: new Set(['hour', 'day'"),
   mutant('months have weeks', 'rollup/rollup', "week: new Set(['week'", "week: new Set(['week', 'month'"),
   mutant('a bound is a beginning', 'rollup/rollup', 'literal?.holds(beginsAt(days, type)) === true', 'true'),

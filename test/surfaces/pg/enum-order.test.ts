@@ -139,6 +139,10 @@ const QUESTIONS: readonly string[] = [
   'select state from thing where id < 3 union all select before from thing order by 1 limit 4',
   'with w as (select state, id from thing) select * from w order by state, id',
   "select * from (select max(state) as m, owner from thing group by owner) x where m > 'done' order by m",
+  'with recursive w(s, n) as (select state, id from thing where id = 1 union all select t.state, t.id from w join thing t on t.id = w.n + 1) select * from w order by s, n',
+  "with recursive w(s, n) as (select state, 1 from thing where id < 5 union all select s, n + 1 from w where s > 'new' and n < 3) select * from w where s < 'done' order by s, n",
+  'with recursive w(s, n) as (select state, 1 from thing where id < 5 union select coalesce(t.state, before), n + 1 from w join thing t on t.id = w.n) select max(s) from w',
+  'select array_agg(s order by s desc)::text from (select distinct state as s from thing) x',
   'select x.s from (select distinct coalesce(state, before) as s from thing) x order by x.s',
   "select case when id < 4 then state else 'new' end as s, id from thing order by s, id",
   'select id from thing order by state::text, id',
@@ -182,6 +186,15 @@ test('the message is that of Postgres, with the label as it was written', { skip
   // The next text of the same shape is judged by itself.
   t.strictSame(await answer(some, "select id from thing where state > 'done'"), []);
   t.equal(await answer(some, "select id from thing where state > 'odd'"), '22P02');
+});
+
+test('what Postgres cannot sort by a label and by its place in the enum is refused', { skip }, async (t) => {
+  for (const call of [
+    'array_agg(distinct state order by state)',
+    "string_agg(distinct state, ',' order by state desc)",
+    'percentile_disc(array[0.25, 1]) within group (order by state)',
+  ])
+    t.equal(await answer(some, `select ${call} from thing`), '0A000', call);
 });
 
 test('a column that is masked in some rows is a text in all, and no label is told', { skip }, async (t) => {

@@ -363,18 +363,16 @@ const MOST_WILD = 100;
 export function isSoundContained(json: string): boolean {
   if (json.length > MOST_CONTAINED) return false;
   try {
-    return isContained(JSON.parse(json), 0);
+    JSON.parse(json);
   } catch {
     return false;
   }
+  // The text itself is examined: of members with equal names, `JSON.parse` returns only the last.
+  const brackets = json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').replaceAll(/[^[\]{}]/g, '');
+  if (/\[[[{]/.test(brackets)) return false;
+  let level = 0;
+  return [...brackets].every((c) => (level += c === '[' || c === '{' ? 1 : -1) <= MOST_LEVELS);
 }
 
 const MOST_CONTAINED = 10_000;
 const MOST_LEVELS = 50;
-
-function isContained(value: unknown, level: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (level === MOST_LEVELS) return false;
-  if (Array.isArray(value)) return value.every((v) => typeof v !== 'object' || v === null);
-  return Object.values(value).every((v) => isContained(v, level + 1));
-}

@@ -156,7 +156,7 @@ function rollupRelation(rollup: Rollup, relation: Relation, dimensions: readonly
     columns: Object.freeze([...dimensions, ...own]),
     primaryKey: Object.freeze([]),
     sealedKeys: Object.freeze([]),
-    rollup: rollup.name,
+    rollup,
   });
 }
 
@@ -193,6 +193,7 @@ export type RollupFault =
   | 'the question reads rows singly, or more than this entity'
   | 'the question groups or filters by what is not a dimension'
   | 'an aggregate cannot be put together from parts'
+  | 'the question computes a random value for each row'
   | 'a row filter of the grants reads what is not a dimension'
   | 'a column that is aggregated is masked'
   | 'a minimum group size applies';
@@ -290,6 +291,8 @@ class RolledBlock {
       case 'column':
         return this.#column(e, e.source, e.name);
       case 'call':
+        if (e.definition.volatility === 'volatile')
+          return this.#fail('the question computes a random value for each row', e);
         return this.#period(e) ?? this.#below(e);
       case 'operation':
         return this.#bound(e) ?? this.#below(e);

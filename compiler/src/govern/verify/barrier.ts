@@ -656,7 +656,7 @@ export function verifyCounted(block: Select, slots: readonly Slot[]): void {
     const sized = (a: Expr): boolean => a.kind === 'parameter' || isSized(a) || !needsSize(a.type);
     if (
       !/^(?:count|min|max)$/.test(definition.name) &&
-      !args.every((a) => sized(a) && !/^interval/.test(a.type))
+      !args.every((a) => sized(a) && !/^(?:interval|money)/.test(a.type))
     )
       throw new InternalError('a sum can be too large on rows that may only be aggregated');
   }

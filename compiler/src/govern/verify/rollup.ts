@@ -2,7 +2,7 @@ import type { Access } from '../../access/access.js';
 import type { Catalog, Relation, Rollup } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import type { Aggregate, Expr, GovernedScan, Query, Select, Slot } from '../../plan/plan.js';
-import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
+import { allLeaves, allQueries, childrenOf, exprsOf, queryOf } from '../../plan/walk.js';
 
 /**
  * Proves that replacing an entity by a rollup changes no result: for this caller, every row of the rollup is wholly
@@ -21,15 +21,15 @@ export function verifyRollup(
   usable: ReadonlySet<string>,
 ): void {
   const levels = allQueries(root);
-  const scans = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : [])).filter(isScan);
+  const scans = allLeaves(root).filter((leaf) => leaf.kind === 'governed');
   const rolled = scans.filter((s) => s.relation.rollup !== undefined);
   const [scan] = rolled;
   if (scan === undefined) return;
   const fail = (why: string): never => {
-    throw new InternalError(`rollup ${scan.relation.rollup}: ${why}`);
+    throw new InternalError(`rollup ${scan.relation.rollup?.name}: ${why}`);
   };
   if (scans.length !== 1) fail('something else is read beside it');
-  const rollup = catalog.rollups?.find((r) => r.name === scan.relation.rollup) ?? fail('it is not declared');
+  const rollup = catalog.rollups?.find((r) => r === scan.relation.rollup) ?? fail('it is not declared');
   const entity = catalog.relations.get(rollup.entity) ?? fail('its entity is not declared');
   if (!usable.has(rollup.name)) fail('it may not be used');
   const { relation } = scan;
@@ -45,10 +45,6 @@ export function verifyRollup(
   reading.block(block);
   for (const q of levels)
     if (q !== block && exprsOf(q).some((e) => reads(e, scan.id))) fail('its columns are named elsewhere');
-}
-
-function isScan(leaf: { readonly kind: string }): leaf is GovernedScan {
-  return leaf.kind === 'governed';
 }
 
 function reads(e: Expr, source: number): boolean {
@@ -138,6 +134,7 @@ class RollupProof {
   /** Verifies that an expression outside aggregates reads only what all rows behind a rollup row share. */
   #value(e: Expr): void {
     if (queryOf(e) !== null) this.#fail('a query stands in a value over it');
+    if (e.kind === 'call' && e.definition.volatility === 'volatile') this.#fail('a value over it is random');
     if (e.kind === 'aggregate') this.#aggregate(e);
     if (e.kind === 'aggregate' || this.#isWholePeriod(e) || this.#isSideOfPeriod(e)) return;
     if (e.kind === 'column' && e.source === this.#scan.id && this.#kept.has(e.name))

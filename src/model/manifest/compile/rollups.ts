@@ -154,7 +154,8 @@ function queryOf(
     ...(period === null ? [] : [period]),
   ];
   const from = `SELECT ${outputs.join(', ')} FROM ${tableSql(relation)}`;
-  return keys.length === 0 ? from : `${from} GROUP BY ${keys.join(', ')}`;
+  // Without HAVING, the rollup of an empty table would have a row if there are no keys.
+  return keys.length === 0 ? `${from} HAVING count(*) > 0` : `${from} GROUP BY ${keys.join(', ')}`;
 }
 
 function aggregatesOf(column: string, measure: RollupMeasure | undefined): readonly string[] {
