@@ -164,7 +164,9 @@ function bindConstant(node: A_Const, env: BindEnvironment): BoundExpression {
     return ctx.at(ctx.literal(ctx.written(String(node.ival.ival ?? 0), node), 'int4'), at);
   if (node.fval !== undefined) {
     const text = plainNumber(node.fval.fval ?? '0');
-    return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
+    const literal = ctx.written(text, node);
+    const type = !isInt8(text) ? 'numeric' : literal.holds(isLeastInt4) ? 'int4' : 'int8';
+    return ctx.at(ctx.literal(literal, type), at);
   }
   // The grammar reports `B'101'` as `b101`, which Postgres accepts as the text of a bit string.
   if (node.bsval !== undefined)
@@ -178,6 +180,11 @@ function plainNumber(text: string): string {
   // Longer ones are left to the database: converting them would take more than linear time.
   const [, sign, digits] = /^(-?)(0[xob][\da-f]{1,256})$/i.exec(plain) ?? [];
   return digits === undefined ? plain : `${sign}${BigInt(digits)}`;
+}
+
+/** True for the least int4. The grammar does not report it as an integer, because its digits alone exceed int4. */
+function isLeastInt4(text: string): boolean {
+  return /^-0*2147483648$/.test(text);
 }
 
 function isInt8(text: string): boolean {

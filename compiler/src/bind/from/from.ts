@@ -195,6 +195,8 @@ function bindDerived(
   const around = lateral ? innerScope(outer, left, tables) : beyond;
   const before = ctx.contentRead;
   const { query, columns } = bindQuery(subquery.SelectStmt, ctx, around);
+  if (isRowInSubquery(node) && columns.length > (node.alias?.colnames?.length ?? 0))
+    throw ctx.mismatch('the subquery has more columns than the row', firstLocation(subquery));
   const id = ctx.nextSource();
   ctx.enumColumns.ofQuery(id, query);
   const content = ctx.contentRead > before;

@@ -5,7 +5,15 @@ import { fingerprint } from '../../plan/fingerprint.js';
 import type { Expr, FromItem, PlanOutput, Select, SortKey } from '../../plan/plan.js';
 import { ascending } from '../../plan/select-nodes.js';
 import { someExpr, sortExprs } from '../../plan/walk.js';
-import { conjunctsOf, constructOf, firstLocation, integerOf, required, stringOf } from '../ast.js';
+import {
+  conjunctsOf,
+  constructOf,
+  firstLocation,
+  integerOf,
+  type Location,
+  required,
+  stringOf,
+} from '../ast.js';
 import type { BindContext } from '../context.js';
 import { sortKey } from '../expressions/call.js';
 import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
@@ -276,15 +284,17 @@ function outputNamed(
   const hits = outputs.named(name);
   const [hit] = hits;
   if (hit === undefined) return null;
-  if (
-    !outputFirst &&
-    lookUp({ ...env.scope, parent: null }, bareName(name), env.ctx, node.ColumnRef.location) !== null
-  )
-    return null;
+  if (!outputFirst && isInputColumn(name, env, node.ColumnRef.location)) return null;
   if (outputs.meansSeveral(name)) {
     throw env.ctx.error('ambiguous', { what: 'name', name }, node.ColumnRef.location);
   }
   return hit.expr;
+}
+
+/** True for a column of FROM. The name of a FROM item that stands for its only column is none. */
+function isInputColumn(name: string, { scope, ctx }: BindEnvironment, location: Location): boolean {
+  const found = lookUp({ ...scope, parent: null }, bareName(name), ctx, location);
+  return found?.item.columns.has(name) === true;
 }
 
 function bindSort(node: Node, outputs: SelectList, env: BindEnvironment): SortKey {
