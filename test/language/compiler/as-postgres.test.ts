@@ -131,6 +131,31 @@ for (const [name, texts] of Object.entries(ALIKE)) {
   });
 }
 
+/** The first use of a parameter determines its type, in the order in which Postgres reads the clauses. */
+const TYPED = [
+  'select $1 / 2 from entities.item where f8 > $1',
+  'select n + $1 from entities.item where f8 > $1 and id = $2',
+  'select id from entities.item where f8 > $1 and n = $1',
+  'select id from entities.item where ($1 + 1) < ($1 * 2.5)',
+  'select case when id = $1 then $2 + 1 when f8 = $2 then $1 end from entities.item',
+  'select case id when $1 then $2 else $1 end, f8 = $2 from entities.item',
+  'select id from entities.item where id in ($1, $2) and k in ($3) and f4 between $4 and $5',
+  'select id from entities.item where id = any ($1) and k like $2 order by id limit $3 offset $4',
+  'select i.id from entities.item i join entities.part p on p.id = $1 and p.k = $2 where i.k = $2 group by i.id having count(*) > $3',
+];
+
+t.test('parameters have the types that Postgres infers', async (t) => {
+  for (const text of TYPED) {
+    await engine.ask(`prepare typed as ${text}`, []);
+    const { rows } = await engine.ask(
+      "select (select string_agg(t::oid::text, ',' order by n) from unnest(parameter_types) with ordinality u(t, n)) from pg_prepared_statements where name = 'typed'",
+      [],
+    );
+    await engine.ask('deallocate typed', []);
+    t.equal(compile(text, CATALOG, ACCESS).clientOids.join(), rows[0]?.[0], text);
+  }
+});
+
 /** Postgres refuses some of these, and means something that is not supported by the others. */
 const REFUSED = [
   'select id from entities.item where (k, id) in (select k, id, item from entities.part)',

@@ -74,9 +74,9 @@ function bindOperator(name: string, node: A_Expr, env: BindEnvironment): Expr {
   const operand = required(node.rexpr);
   const attribute = name === '=' ? attributeArgument(operand, env) : null;
   if (attribute !== null) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
-  const right = bindExpression(operand, env);
-  if (node.lexpr === undefined) return prefix(name, right, node.location, ctx);
+  if (node.lexpr === undefined) return prefix(name, bindExpression(operand, env), node.location, ctx);
   const left = bindExpression(node.lexpr, env);
+  const right = bindExpression(operand, env);
   const path = bindPathOperator(name, left, right, node.location, ctx);
   if (path !== null) return path;
   if (env.guardedDivision === true && name === '/') return quotient(left, right, node.location, ctx);

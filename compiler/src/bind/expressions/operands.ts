@@ -57,6 +57,11 @@ export function coerce(bound: BoundExpression, type: TypeName, ctx: BindContext,
   return ctx.at(castTo(bound, type), location);
 }
 
+/** Returns `bound` as a value; untyped ones become text. */
+export function asValue(bound: BoundExpression, ctx: BindContext): Expr {
+  return bound.kind === 'untyped' ? typeLiteral(bound, 'text', ctx) : bound;
+}
+
 function typeLiteral(untyped: UntypedValue, type: TypeName, ctx: BindContext): Expr {
   const { value, location } = untyped;
   if (value === null) return ctx.at(Object.freeze({ kind: 'null', type }), location);
