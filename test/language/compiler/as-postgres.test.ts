@@ -108,6 +108,8 @@ const ALIKE: Readonly<Record<string, readonly string[]>> = {
     'select n / 20 as n, count(*) from entities.item group by n order by 1, 2',
     'select n / 20 as m, count(*) from entities.item group by m order by 1, 2',
     'select g, count(*) from generate_series(1, 2) as g group by g order by 1',
+    'select cast(false as bool) as f, count(*) from entities.item group by cast(false as bool)',
+    'select count(*) from entities.item group by rollup (true::bool) order by 1',
   ],
   'the least integers': [
     'select -2147483648, -2147483649, -9223372036854775808, 2147483648, - 2147483648',
