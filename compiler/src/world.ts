@@ -140,7 +140,8 @@ const NOTHING: MentionedNames = Object.freeze({ declared: Object.freeze([]), und
 
 /**
  * Collects the names of entities, bridges, facets, metrics and unknown functions in `text`, from its syntax tree alone.
- * Returns no names if the text does not parse or if it names both entities and tables. Takes linear time.
+ * Returns no names if the text does not parse, is nested too deeply, or names both entities and tables. Takes linear
+ * time.
  */
 export function mentionedNames(text: string, asked: RequestedWorld, catalog: Catalog): MentionedNames {
   let parsed: ParsedStatement;
@@ -149,7 +150,8 @@ export function mentionedNames(text: string, asked: RequestedWorld, catalog: Cat
     parsed = parse(text);
     physical = worldOf(parsed, asked, catalog) === 'physical';
   } catch (error) {
-    if (error instanceof QueryError) return NOTHING;
+    // A RangeError means that the tree is too deep for the call stack.
+    if (error instanceof QueryError || error instanceof RangeError) return NOTHING;
     throw error;
   }
   const found = new NameCollector(catalog);

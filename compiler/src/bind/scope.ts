@@ -87,17 +87,20 @@ export interface Scope {
   readonly items: readonly ScopeItem[];
   readonly tables: ReadonlyMap<string, CommonTableEntry>;
   readonly from?: FromItem;
-  /** Columns merged by USING, which `*` lists first. */
-  readonly using?: readonly UsingColumn[];
+  /** The joins by column name in FROM, inner ones first. */
+  readonly using?: readonly UsingJoin[];
   /** Collects metrics that require a rewrite of the SELECT. Set only for a SELECT with FROM. */
   readonly metricRows?: MetricRows;
   /** Collects operators over rows; absent if operators are not allowed. */
   readonly operators?: RowOperators;
 }
 
-interface UsingColumn {
-  readonly source: number;
-  readonly name: string;
+/** A join by column name. `*` lists the columns that it merged before all others of its sides. */
+export interface UsingJoin {
+  /** The FROM items of both sides. */
+  readonly sources: ReadonlySet<number>;
+  /** The merged columns in order, each with the item that provides it. */
+  readonly columns: readonly { readonly source: number; readonly name: string }[];
 }
 
 /** An output column of a bound query. */
@@ -346,11 +349,11 @@ export interface BoundItem {
   readonly named: boolean;
   /** True if the item reads passages, traversals or evidence, at any depth. */
   readonly content: boolean;
-  readonly using?: readonly UsingColumn[];
+  readonly using?: readonly UsingJoin[];
 }
 
 export interface BoundFrom extends BoundItem {
-  readonly using: readonly UsingColumn[];
+  readonly using: readonly UsingJoin[];
   /** WHERE conjuncts that became join conditions of comma joins and therefore need not filter again. */
   readonly keys: ReadonlySet<Node>;
 }

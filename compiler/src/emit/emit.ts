@@ -160,15 +160,12 @@ function emitGroupBy(query: Select, w: Writer): void {
   w.write(')');
 }
 
-/** Emits a constant as its output position, because Postgres interprets a bare constant in GROUP BY as a position. */
+/** Emits a constant as its output position, or with a cast: Postgres takes a bare one in GROUP BY for a position. */
 function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
-  const constant =
-    expr.kind === 'parameter' ||
-    expr.kind === 'null' ||
-    expr.kind === 'boolean' ||
-    expr.kind === 'structural';
+  const constant = ['parameter', 'null', 'boolean', 'structural'].includes(expr.kind);
   const index = constant ? query.outputs.findIndex((o) => o.expr === expr) : -1;
   if (index >= 0) w.write(String(index + 1));
+  else if (expr.kind === 'boolean') w.write(`${expr.value}::bool`);
   else emitExpr(expr, w);
 }
 

@@ -40,16 +40,14 @@ function emitRows({ definition, args }: RowSource, w: Writer): void {
 
 /** Emits a member of a JSON object as a value of `type`; NULL if the member is absent or a JSON null. */
 function emitField(key: Expr, type: string, w: Writer): void {
-  if (type === 'jsonb' || type === 'json') {
-    w.write('case when (e.v ->> ');
-    emitExpr(key, w);
+  const isJson = type === 'jsonb' || type === 'json';
+  w.write(isJson ? 'cast(case when (e.v ->> ' : 'cast(e.v ->> ');
+  emitExpr(key, w);
+  if (isJson) {
     w.write(') is not null then e.v -> ');
     emitExpr(key, w);
     w.write(' end');
-    return;
   }
-  w.write('cast(e.v ->> ');
-  emitExpr(key, w);
   w.write(` as ${type})`);
 }
 

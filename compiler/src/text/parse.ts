@@ -294,7 +294,7 @@ export function innerQuery(text: string): string | null {
   const tokens = tokensOf(text);
   const is = (i: number, word: string): boolean => tokens[i]?.word === word;
   const cut = (from: number, to: number): string =>
-    text.slice(0, from).replace(/\S+/g, (word) => ' '.repeat(word.length)) + text.slice(from, to);
+    text.slice(0, from).replace(/[^ \t\n\r\f\v]+/g, (word) => ' '.repeat(word.length)) + text.slice(from, to);
   const before = BEFORE_QUERY.get(tokens[0]?.word ?? '');
   const end = semicolonOr(tokens.at(-1), text.length);
   if (before !== undefined) {

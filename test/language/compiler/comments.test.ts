@@ -1,5 +1,5 @@
 import { parseSync } from 'libpg-query';
-import { applyGrammar, prepareText, QueryError, ready } from 'osl-compiler';
+import { applyGrammar, innerQuery, prepareText, QueryError, ready } from 'osl-compiler';
 import t from 'tap';
 import { diceFrom } from '../../proof/oracle/dice.js';
 import { processorMs } from '../../support/processor.js';
@@ -88,5 +88,20 @@ t.test('what the grammar would go through again and again is read at once', asyn
     t.equal(applyGrammar(parsed).kind, 'statements');
     const ms = processorMs() - before;
     t.ok(ms < 500, `${ms.toFixed(0)} ms`);
+  }
+});
+
+t.test('nothing before the query of a statement remains in it', async (t) => {
+  for (const text of [
+    'explain /* coût\u00a0: élevé */ select 1',
+    'explain (verbose) -- a\u2028b\n select 1',
+    'declare "a\u00a0b" cursor for select 1',
+    'prepare "p\ufeffq" as select 1',
+    '/* a\u3000b */ copy (select 1) to stdout',
+  ]) {
+    const inner = innerQuery(text) ?? '';
+    t.equal(inner.trim(), 'select 1', encodeURI(text));
+    t.equal(inner.indexOf('select'), text.indexOf('select'), 'at its place');
+    t.equal(applyGrammar(inner).kind, 'statements');
   }
 });

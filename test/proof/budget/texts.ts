@@ -33,6 +33,10 @@ const LISTS: readonly Family[] = [
   listed('qualified stars', (n) => `select ${times(n, 'c.*', ',')}${FROM} c`),
   listed('constants', (n) => `select ${times(n, (i) => String(i), ',')}`),
   listed('comma joins', (n) => `select 1 from ${times(n, (i) => `customer c${i}`, ',')}`),
+  listed(
+    'sampled tables',
+    (n) => `select 1 from ${times(n, (i) => `customer c${i} tablesample bernoulli (1)`, ',')}`,
+  ),
   listed('comma joins by keys', (n) => {
     const on = times(n - 1, (i) => `c${i}.id = c${i + 1}.id`, ' and ');
     return `select 1 from ${times(n, (i) => `customer c${i}`, ',')} where ${on === '' ? 'true' : on}`;

@@ -1,7 +1,9 @@
 import type { A_Expr, Node } from '@pgsql/types';
+import { commonType as commonTypeOf } from '../../functions/conversions.js';
 import type { OperatorDefinition } from '../../functions/define.js';
 import { allOf, anyOf, inType, TRUE } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
+import { someExpr } from '../../plan/walk.js';
 import type { PlainList } from '../../text/lexical.js';
 import { arrayOf, isArray, type TypeName } from '../../types/types.js';
 import { constantText, firstLocation, type Location, nameParts, required } from '../ast.js';
@@ -72,9 +74,9 @@ function bindOperator(name: string, node: A_Expr, env: BindEnvironment): Expr {
   const operand = required(node.rexpr);
   const attribute = name === '=' ? attributeArgument(operand, env) : null;
   if (attribute !== null) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
-  const right = bindExpression(operand, env);
-  if (node.lexpr === undefined) return prefix(name, right, node.location, ctx);
+  if (node.lexpr === undefined) return prefix(name, bindExpression(operand, env), node.location, ctx);
   const left = bindExpression(node.lexpr, env);
+  const right = bindExpression(operand, env);
   const path = bindPathOperator(name, left, right, node.location, ctx);
   if (path !== null) return path;
   if (env.guardedDivision === true && name === '/') return quotient(left, right, node.location, ctx);
@@ -206,9 +208,7 @@ function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
   const long = ctx.listAt(firstLocation(only));
   if (long !== null) return bindLongIn(arg, long, negated, location, env);
   const bounds = items.map((i) => bindExpression(i, env));
-  // As in Postgres, the left side influences the list's type: `char(n) IN ($1::text, …)` compares blank-padded.
-  const all = typeOfBound(arg) === 'bpchar' && bounds.length > 1 ? [arg, ...bounds] : bounds;
-  const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(all, ctx, location);
+  const listType = bounds.every((b) => b.kind === 'untyped') ? null : listTypeOf(arg, bounds, location, ctx);
   const { definition, left, elementType } = comparedWith(arg, listType, negated, location, env);
   const values = bounds.map((b) => coerce(b, elementType, ctx, location));
   const literals = values.map((v) => (v.kind === 'null' ? null : ctx.literalIn(v)));
@@ -238,10 +238,28 @@ function bindLongIn(
   env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
-  const { definition, left, elementType } = comparedWith(arg, type, negated, location, env);
+  const listType = commonTypeOf([typeOfBound(arg), type]) ?? type;
+  const { definition, left, elementType } = comparedWith(arg, listType, negated, location, env);
   if (isArray(elementType)) throw ctx.unsupported('a long IN list of arrays', location);
   const array = ctx.literal(listOf(items, type, elementType, location, ctx), arrayOf(elementType));
   return ctx.at(inArray(left, definition, array, negated), location);
+}
+
+/**
+ * Returns the type of an IN list. As in Postgres, the left side counts as an item of several values, so that a float4
+ * is compared with float4, and a char(n) without trailing blanks, unless the types cannot be matched.
+ */
+function listTypeOf(
+  arg: BoundExpression,
+  items: readonly BoundExpression[],
+  location: Location,
+  ctx: BindContext,
+): TypeName {
+  const isValue = (b: BoundExpression): boolean =>
+    b.kind === 'untyped' || !someExpr(b, (e) => e.kind === 'column');
+  const several = items.filter(isValue).length > 1;
+  const common = several ? commonTypeOf([arg, ...items].map(typeOfBound)) : null;
+  return common ?? commonType(items, ctx, location);
 }
 
 function comparedWith(

@@ -17,7 +17,14 @@ import { bindMeasure, bindMetricAggregate } from '../metrics/measure.js';
 import { bindOperatorCall } from '../runtime/operator.js';
 import { type BindEnvironment, insideCall, isLocal } from '../scope.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
-import { type BoundExpression, coerce, commonType, requireComparable, typeOfBound } from './operands.js';
+import {
+  asValue,
+  type BoundExpression,
+  coerce,
+  commonType,
+  requireComparable,
+  typeOfBound,
+} from './operands.js';
 import { bindArgument, bindRowToJson, countedRow } from './row.js';
 import { bindWindow } from './window.js';
 
@@ -229,8 +236,7 @@ function refuseOtherOrder(
 const nullNode: Node = { A_Const: { isnull: true } };
 
 function settle(bound: BoundExpression | undefined, ctx: BindContext): Expr | null {
-  if (bound === undefined) return null;
-  return bound.kind === 'untyped' ? coerce(bound, 'text', ctx) : bound;
+  return bound === undefined ? null : asValue(bound, ctx);
 }
 
 export function aggregateOf(
@@ -258,7 +264,7 @@ function rowCounted({ args = [], agg_distinct }: FuncCall, env: BindEnvironment)
 }
 
 function countOfRows(items: readonly BoundExpression[], ctx: BindContext) {
-  const args = items.map((b) => (b.kind === 'untyped' ? coerce(b, 'text', ctx) : b));
+  const args = items.map((b) => asValue(b, ctx));
   return {
     definition: requireFunction('count', ['text']).definition,
     args: Object.freeze(args),

@@ -1,10 +1,12 @@
 import type {
   A_Const,
+  A_Expr,
   A_Indices,
   A_Indirection,
   BoolExpr,
   BooleanTest,
   CaseExpr,
+  CaseWhen,
   ColumnRef,
   GroupingFunc,
   MinMaxExpr,
@@ -43,6 +45,7 @@ import {
 } from './cast.js';
 import {
   arrayTypeOf,
+  asValue,
   type BoundExpression,
   coerce,
   commonType,
@@ -63,8 +66,7 @@ export function bindExpression(node: Node, env: BindEnvironment): BoundExpressio
 
 /** Binds an expression; untyped values become text. */
 export function bindValue(node: Node, env: BindEnvironment): Expr {
-  const bound = bindExpression(node, env);
-  return bound.kind === 'untyped' ? coerce(bound, 'text', env.ctx) : bound;
+  return asValue(bindExpression(node, env), env.ctx);
 }
 
 export function bindPredicateNode(node: Node, env: BindEnvironment): Expr {
@@ -164,7 +166,9 @@ function bindConstant(node: A_Const, env: BindEnvironment): BoundExpression {
     return ctx.at(ctx.literal(ctx.written(String(node.ival.ival ?? 0), node), 'int4'), at);
   if (node.fval !== undefined) {
     const text = plainNumber(node.fval.fval ?? '0');
-    return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
+    const literal = ctx.written(text, node);
+    const type = !isInt8(text) ? 'numeric' : literal.holds(isLeastInt4) ? 'int4' : 'int8';
+    return ctx.at(ctx.literal(literal, type), at);
   }
   // The grammar reports `B'101'` as `b101`, which Postgres accepts as the text of a bit string.
   if (node.bsval !== undefined)
@@ -178,6 +182,11 @@ function plainNumber(text: string): string {
   // Longer ones are left to the database: converting them would take more than linear time.
   const [, sign, digits] = /^(-?)(0[xob][\da-f]{1,256})$/i.exec(plain) ?? [];
   return digits === undefined ? plain : `${sign}${BigInt(digits)}`;
+}
+
+/** True for the least int4. The grammar does not report it as an integer, because its digits alone exceed int4. */
+function isLeastInt4(text: string): boolean {
+  return /^-0*2147483648$/.test(text);
 }
 
 function isInt8(text: string): boolean {
@@ -260,29 +269,23 @@ function bindCase(node: CaseExpr, around: BindEnvironment): Expr {
   const { ctx } = env;
   const whens = (node.args ?? []).map((a) => ('CaseWhen' in a ? a.CaseWhen : {}));
   ctx.requireRoom(whens.length * (node.arg === undefined ? 2 : 3));
-  const conditions = whens.map((w) => {
-    const condition = required(w.expr);
+  const conditionOf = ({ expr, location = -1 }: CaseWhen): Expr => {
+    const condition = required(expr);
     if (node.arg === undefined) return bindPredicateNode(condition, env);
     const name = [{ String: { sval: '=' } }];
-    return coerce(
-      bindOperatorExpr(
-        { kind: 'AEXPR_OP', name, lexpr: node.arg, rexpr: condition, location: w.location ?? -1 },
-        env,
-      ),
-      'bool',
-      ctx,
-    );
-  });
-  const results = whens.map((w) => bindExpression(required(w.result), env));
+    const equality: A_Expr = { kind: 'AEXPR_OP', name, lexpr: node.arg, rexpr: condition, location };
+    return coerce(bindOperatorExpr(equality, env), 'bool', ctx);
+  };
+  const bound = whens.map((w) => ({
+    when: conditionOf(w),
+    result: bindExpression(required(w.result), env),
+  }));
   const last: BoundExpression =
     node.defresult === undefined
       ? { kind: 'untyped', value: null, location: node.location }
       : bindExpression(node.defresult, env);
-  const type = commonType([last, ...results], ctx, node.location);
-  const arms = conditions.map((when, i) => {
-    const result = results[i];
-    return Object.freeze({ when, result: coerce(result ?? last, type, ctx) });
-  });
+  const type = commonType([last, ...bound.map((b) => b.result)], ctx, node.location);
+  const arms = bound.map(({ when, result }) => Object.freeze({ when, result: coerce(result, type, ctx) }));
   return ctx.at(
     Object.freeze({ kind: 'case', arms: Object.freeze(arms), otherwise: coerce(last, type, ctx), type }),
     node.location,

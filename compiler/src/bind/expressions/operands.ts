@@ -50,10 +50,16 @@ export function coerce(bound: BoundExpression, type: TypeName, ctx: BindContext,
     const detail = `a value of type ${bound.type} cannot be used as ${type} here`;
     throw ctx.mismatch(detail, location ?? ctx.locationOf(bound), 'an explicit cast may help');
   }
-  const literal = ctx.literalIn(bound);
+  // A float4 is rounded first: '0.1'::float4 is not the float8 0.1.
+  const literal = bound.type === 'float4' ? null : ctx.literalIn(bound);
   if (literal !== null && isNumber(type) && isNumber(bound.type))
     return ctx.at(ctx.literal(literal, type), location);
   return ctx.at(castTo(bound, type), location);
+}
+
+/** Returns `bound` as a value; untyped ones become text. */
+export function asValue(bound: BoundExpression, ctx: BindContext): Expr {
+  return bound.kind === 'untyped' ? typeLiteral(bound, 'text', ctx) : bound;
 }
 
 function typeLiteral(untyped: UntypedValue, type: TypeName, ctx: BindContext): Expr {

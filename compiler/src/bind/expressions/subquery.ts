@@ -8,6 +8,7 @@ import { type Location, nameParts, required, rowItems } from '../ast.js';
 import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../scope.js';
 import { type BoundQuery, bindQuery, retypeOutputs } from '../select/query.js';
+import { nameSubquery } from '../select/star.js';
 import { bindExpression } from './expression.js';
 import { arrayTypeOf, coerce, operatorFor, typeOfBound } from './operands.js';
 
@@ -62,6 +63,7 @@ function bindScalarQuery(select: SelectStmt, node: SubLink, env: BindEnvironment
   if (only === undefined || columns.length !== 1) {
     throw ctx.mismatch('a subquery used as a value must have one column', node.location);
   }
+  nameSubquery(node, only.name);
   return ctx.at(Object.freeze({ kind: 'scalar_query', query, type: only.type }), node.location);
 }
 

@@ -1,7 +1,7 @@
 import type { Node, RangeSubselect, RangeTableSample, RangeVar } from '@pgsql/types';
 import type { RelationAccess } from '../../access/access.js';
 import type { Relation } from '../../catalog/catalog.js';
-import { InternalError } from '../../errors/errors.js';
+import { InternalError, type QueryError } from '../../errors/errors.js';
 import type {
   CommonTableRef,
   DerivedTable,
@@ -14,7 +14,7 @@ import type {
 import { leavesOf } from '../../plan/walk.js';
 import { identifier, quoteLiteral } from '../../text/sql-text.js';
 import { nearest, nearestIdentifier } from '../../text/text.js';
-import { constructOf, firstLocation, type Location, nameParts, required, stringOf } from '../ast.js';
+import { constructOf, firstLocation, nameParts, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { bindExpression } from '../expressions/expression.js';
 import { coerce } from '../expressions/operands.js';
@@ -195,6 +195,8 @@ function bindDerived(
   const around = lateral ? innerScope(outer, left, tables) : beyond;
   const before = ctx.contentRead;
   const { query, columns } = bindQuery(subquery.SelectStmt, ctx, around);
+  if (isRowInSubquery(node) && columns.length > (node.alias?.colnames?.length ?? 0))
+    throw ctx.mismatch('the subquery has more columns than the row', firstLocation(subquery));
   const id = ctx.nextSource();
   ctx.enumColumns.ofQuery(id, query);
   const content = ctx.contentRead > before;
@@ -223,27 +225,33 @@ const METHODS: ReadonlyMap<string, TableSample['method']> = new Map([
 
 /** Binds `item TABLESAMPLE method (percent) [REPEATABLE (seed)]`. Policy later decides whether it is allowed. */
 function sampled(node: RangeTableSample, bound: BoundItem, ctx: BindContext): BoundItem {
-  const at = ctx.wordNear('tablesample', 'before', node.location);
   const { item } = bound;
+  const unsupported = (construct: string, hint: string): QueryError =>
+    ctx.unsupported(construct, ctx.wordNear('tablesample', 'before', node.location), hint);
   const method = METHODS.get(nameParts(node.method).join('.'));
   if (item.kind !== 'entity')
-    throw ctx.unsupported('TABLESAMPLE of what is not a table', at, 'sample the entity itself');
+    throw unsupported('TABLESAMPLE of what is not a table', 'sample the entity itself');
   const [percent, ...more] = node.args ?? [];
   if (method === undefined || percent === undefined || more.length > 0)
-    throw ctx.unsupported('this method of TABLESAMPLE', at, 'use BERNOULLI (percent) or SYSTEM (percent)');
+    throw unsupported('this method of TABLESAMPLE', 'use BERNOULLI (percent) or SYSTEM (percent)');
   const sample: TableSample = Object.freeze({
     method,
-    percent: given(percent, 'float4', at, ctx),
-    seed: node.repeatable === undefined ? null : given(node.repeatable, 'float8', at, ctx),
+    percent: given(percent, 'float4', unsupported, ctx),
+    seed: node.repeatable === undefined ? null : given(node.repeatable, 'float8', unsupported, ctx),
   });
   return { ...bound, item: Object.freeze({ ...item, sample }) };
 }
 
-function given(node: Node, type: 'float4' | 'float8', at: Location, ctx: BindContext): Parameter {
+function given(
+  node: Node,
+  type: 'float4' | 'float8',
+  unsupported: (construct: string, hint: string) => QueryError,
+  ctx: BindContext,
+): Parameter {
   const env = plainEnvironment(ctx, innerScope(null, [], new Map()), 'TABLESAMPLE');
   const value = coerce(bindExpression(node, env), type, ctx);
   if (value.kind === 'parameter') return value;
-  throw ctx.unsupported('a computed number in TABLESAMPLE', at, 'write the number, or a parameter');
+  throw unsupported('a computed number in TABLESAMPLE', 'write the number, or a parameter');
 }
 
 const DEFAULT_SCHEMA = 'public';

@@ -259,16 +259,14 @@ function joinByName(
     return more === undefined ? item : { ...item, joined: new Set([...(item.joined ?? []), ...more]) };
   });
   const both = type === 'full' ? mergedItem(pairs, ctx) : null;
-  const kept = pairs.map(({ name, a, b }) => ({
+  const columns = pairs.map(({ name, a, b }) => ({
     source: both?.source ?? (type === 'right' ? b : a).item.source,
     name,
   }));
   const whole = joined(left, right, type, on, strict);
-  return {
-    ...whole,
-    items: both === null ? items : [...items, both],
-    using: [...kept, ...(whole.using ?? [])],
-  };
+  const listed = both === null ? items : [...items, both];
+  const sources = new Set(listed.map((i) => i.source));
+  return { ...whole, items: listed, using: [...(whole.using ?? []), { sources, columns }] };
 }
 
 interface NamedPair {

@@ -27,7 +27,7 @@ import {
   type Scope,
 } from '../scope.js';
 import { requireSqlSize } from '../size-limits.js';
-import { bindRecursive, namesItself } from './recursive.js';
+import { bindRecursive, namesItself, refuseForwardNames } from './recursive.js';
 import { bindSelect } from './select.js';
 
 export interface BoundQuery {
@@ -116,8 +116,9 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
   ctx.requireFeature('derived_tables', clause.location);
   const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
   const own = new Set<string>();
-  for (const node of clause.ctes ?? []) {
-    const cte = 'CommonTableExpr' in node ? node.CommonTableExpr : {};
+  const ctes = (clause.ctes ?? []).map((node) => ('CommonTableExpr' in node ? node.CommonTableExpr : {}));
+  if (clause.recursive === true) refuseForwardNames(ctes, ctx);
+  for (const cte of ctes) {
     if (cte.ctequery === undefined || !('SelectStmt' in cte.ctequery)) {
       throw ctx.error('readOnly', { command: 'a data-modifying WITH' }, cte.location);
     }

@@ -1,4 +1,5 @@
 import type { CommonTableExpr, RangeVar, SelectStmt } from '@pgsql/types';
+import { LIMITS } from '../../limits.js';
 import type { CommonTable, FromItem, Query } from '../../plan/plan.js';
 import { allQueries, leavesOf, someExpr } from '../../plan/walk.js';
 import { firstLocation, stringOf } from '../ast.js';
@@ -11,6 +12,22 @@ import { bindQuery, retypeOutputs } from './query.js';
 export function namesItself(node: CommonTableExpr): boolean {
   const names = NAMES.get(node) ?? new TableNames(node);
   return names.isRead(node, node.ctename ?? '');
+}
+
+/**
+ * Refuses a table of WITH RECURSIVE that names one defined after it. In Postgres it means that table; here it would mean
+ * an entity of the same name.
+ */
+export function refuseForwardNames(tables: readonly CommonTableExpr[], ctx: BindContext): void {
+  // More tables are refused while they are bound.
+  if (tables.length > LIMITS.fromItems) return;
+  for (const [i, table] of tables.entries()) {
+    const names = NAMES.get(table) ?? new TableNames(table);
+    const later = tables.slice(i + 1).find(({ ctename = '' }) => names.isRead(table, ctename))?.ctename;
+    if (later === undefined) continue;
+    const construct = `\`${table.ctename}\`, which names \`${later}\` before it is defined,`;
+    throw ctx.unsupported(construct, table.location, `define \`${later}\` first`);
+  }
 }
 
 const NAMES = new WeakMap<CommonTableExpr, TableNames>();

@@ -5,11 +5,19 @@ import { fingerprint } from '../../plan/fingerprint.js';
 import type { Expr, FromItem, PlanOutput, Select, SortKey } from '../../plan/plan.js';
 import { ascending } from '../../plan/select-nodes.js';
 import { someExpr, sortExprs } from '../../plan/walk.js';
-import { conjunctsOf, constructOf, firstLocation, integerOf, required, stringOf } from '../ast.js';
+import {
+  conjunctsOf,
+  constructOf,
+  firstLocation,
+  integerOf,
+  type Location,
+  required,
+  stringOf,
+} from '../ast.js';
 import type { BindContext } from '../context.js';
 import { sortKey } from '../expressions/call.js';
-import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
-import { requireComparable } from '../expressions/operands.js';
+import { bindExpression, bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
+import { asValue, type BoundExpression, requireComparable } from '../expressions/operands.js';
 import { existsOfRows } from '../expressions/row.js';
 import { extended, windowNamed } from '../expressions/window.js';
 import { bindFrom } from '../from/from.js';
@@ -57,12 +65,14 @@ export function bindSelect(
     windows,
     namedWindows: named,
   });
+  // Bound in Postgres' order, because the first use of a parameter determines its type.
+  const bound = expandTargets(stmt.targetList ?? [], env('SELECT', true, true));
   const filters = conjuncts.filter((c) => from?.keys.has(c) !== true);
   const predicates = filters.map((c) => bindPredicateNode(existsOfRows(c) ?? c, env('WHERE', false, false)));
   const strict = strictItems(from);
   const where = takeStoreFilters(predicates, strict, ctx);
   addKeyFilters(where, from?.items ?? [], strict);
-  const targets = expandTargets(stmt.targetList ?? [], env('SELECT', true, true));
+  const targets = bound.map(({ name, value }) => ({ name, expr: asValue(value, ctx) }));
   requireLists(stmt, ctx);
   const listed = new SelectList(targets);
   const grouping = bindGroups(stmt, (g) => bindGroup(g, listed, env('GROUP BY', false, false)), ctx);
@@ -210,16 +220,24 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
   return named;
 }
 
-function expandTargets(nodes: readonly Node[], env: BindEnvironment): readonly PlanOutput[] {
-  const outputs: PlanOutput[] = [];
+/** An output whose type is not known yet if it is a bare literal or parameter. */
+interface BoundTarget {
+  readonly name: string;
+  readonly value: BoundExpression;
+}
+
+function expandTargets(nodes: readonly Node[], env: BindEnvironment): readonly BoundTarget[] {
+  const outputs: BoundTarget[] = [];
   const atTop: BindEnvironment = { ...env, rows: true };
   for (const node of nodes) {
     const target = 'ResTarget' in node ? node.ResTarget : {};
     const star = starOf(target);
-    if (star !== null) outputs.push(...expandStar(star, target, env, columnValue));
-    else {
-      const expr = bindValue(required(target.val), atTop);
-      outputs.push({ name: target.name ?? defaultName(required(target.val)), expr });
+    if (star === null) {
+      const value = bindExpression(required(target.val), atTop);
+      outputs.push({ name: target.name ?? defaultName(required(target.val)), value });
+    } else {
+      const columns = expandStar(star, target, env, columnValue);
+      outputs.push(...columns.map(({ name, expr }) => ({ name, value: expr })));
     }
     env.ctx.requireColumns(outputs.length, 'the select list', target.location);
   }
@@ -276,15 +294,17 @@ function outputNamed(
   const hits = outputs.named(name);
   const [hit] = hits;
   if (hit === undefined) return null;
-  if (
-    !outputFirst &&
-    lookUp({ ...env.scope, parent: null }, bareName(name), env.ctx, node.ColumnRef.location) !== null
-  )
-    return null;
+  if (!outputFirst && isInputColumn(name, env, node.ColumnRef.location)) return null;
   if (outputs.meansSeveral(name)) {
     throw env.ctx.error('ambiguous', { what: 'name', name }, node.ColumnRef.location);
   }
   return hit.expr;
+}
+
+/** True for a column of FROM. The name of a FROM item that stands for its only column is none. */
+function isInputColumn(name: string, { scope, ctx }: BindEnvironment, location: Location): boolean {
+  const found = lookUp({ ...scope, parent: null }, bareName(name), ctx, location);
+  return found?.item.columns.has(name) === true;
 }
 
 function bindSort(node: Node, outputs: SelectList, env: BindEnvironment): SortKey {

@@ -1,11 +1,11 @@
-import type { A_Indirection, Node, ResTarget, SelectStmt, SubLink } from '@pgsql/types';
+import type { A_Indirection, Node, ResTarget, SubLink } from '@pgsql/types';
 import { unqualifiedName } from '../../catalog/catalog.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { columnRef } from '../../plan/nodes.js';
 import type { Expr, PlanOutput } from '../../plan/plan.js';
 import { Positions } from '../../plan/select-nodes.js';
 import { nearestIdentifier } from '../../text/text.js';
-import { constantText, type Location, nameParts, required, stringOf } from '../ast.js';
+import { constantText, type Location, nameParts, stringOf } from '../ast.js';
 import { STANDARD_JSON_NAMES } from '../expressions/standard-json.js';
 import {
   type BindEnvironment,
@@ -13,9 +13,9 @@ import {
   isNameable,
   mayReferTo,
   referenceOf,
-  type Scope,
   type ScopeColumn,
   type ScopeItem,
+  type UsingJoin,
 } from '../scope.js';
 
 /** Returns the qualifier of `.*`, which is empty for a bare `*`; null if `target` is not a star. */
@@ -43,7 +43,7 @@ type StarColumnValue = (
   at: Location,
 ) => Expr;
 
-/** Expands `*` to all columns that the caller may use, in declared order; columns merged by USING come first. */
+/** Expands `*` to all columns that the caller may use, in declared order; see `UsingJoin` for merged ones. */
 export function expandStar(
   qualifier: readonly string[],
   target: ResTarget,
@@ -58,28 +58,33 @@ export function expandStar(
   if (scope.items.length === 0) {
     throw env.ctx.syntax('SELECT * with no FROM has nothing to list', target.location);
   }
-  const ranks = usingRanks(scope);
   const all = scope.items.flatMap((item) =>
     starredColumns(item)
       .filter(([shown]) => item.joined?.has(shown) !== true)
-      .map(([shown, c]) => ({ item, shown, c, rank: ranks.get(`${item.source} ${shown}`) ?? ranks.size })),
+      .map(([shown, c]): StarColumn => ({ item, shown, c })),
   );
-  return all
-    .sort((a, b) => a.rank - b.rank)
+  return (scope.using ?? [])
+    .reduce(mergedFirst, all)
     .map(({ item, shown, c }) => starOutput(item, shown, c, target, env, toValue));
+}
+
+interface StarColumn {
+  readonly item: ScopeItem;
+  readonly shown: string;
+  readonly c: ScopeColumn;
+}
+
+/** Moves the columns that `join` merged before all others of its sides, whose columns are adjacent in `all`. */
+function mergedFirst(all: readonly StarColumn[], { sources, columns }: UsingJoin): readonly StarColumn[] {
+  const byName = new Map(all.map((c) => [`${c.item.source} ${c.shown}`, c]));
+  const merged = new Set(columns.flatMap(({ source, name }) => byName.get(`${source} ${name}`) ?? []));
+  const start = all.findIndex((c) => sources.has(c.item.source));
+  const others = all.filter((c) => !merged.has(c));
+  return start < 0 ? all : [...others.slice(0, start), ...merged, ...others.slice(start)];
 }
 
 function starredColumns(item: ScopeItem): readonly (readonly [string, ScopeColumn])[] {
   return [...item.columns].filter(([, c]) => c.starred);
-}
-
-function usingRanks({ using = [] }: Scope): ReadonlyMap<string, number> {
-  const ranks = new Map<string, number>();
-  for (const { source, name } of using) {
-    const key = `${source} ${name}`;
-    if (!ranks.has(key)) ranks.set(key, ranks.size);
-  }
-  return ranks;
 }
 
 function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: BindEnvironment): ScopeItem {
@@ -126,7 +131,6 @@ function chosenName(node: Node): ChosenName {
     if (!inner.weak) return inner;
     return { name: nameParts(node.TypeCast.typeName?.names).at(-1) ?? inner.name, weak: true };
   }
-  if ('A_Const' in node) return node.A_Const.boolval === undefined ? UNNAMED : { name: 'bool', weak: true };
   if ('CaseExpr' in node) {
     const last = chosenNameOf(node.CaseExpr.defresult);
     return last.weak ? { name: 'case', weak: true } : last;
@@ -167,28 +171,17 @@ function fieldName({ arg, indirection = [] }: A_Indirection): ChosenName {
   return field === undefined ? chosenNameOf(arg) : { name: stringOf(field), weak: false };
 }
 
-/** Caches the names of subqueries, which nested calls look up repeatedly. */
-const NAMES = new WeakMap<SubLink, string | null>();
+/** The names of the columns of scalar subqueries that have been bound. */
+const NAMES = new WeakMap<SubLink, string>();
 
-function subqueryName(node: SubLink): string | null {
-  const known = NAMES.get(node);
-  if (known !== undefined) return known;
-  const name = nameOfSubquery(node);
+export function nameSubquery(node: SubLink, name: string): void {
   NAMES.set(node, name);
-  return name;
 }
 
-function nameOfSubquery(node: SubLink): string | null {
+function subqueryName(node: SubLink): string | null {
   if (node.subLinkType === 'EXISTS_SUBLINK') return 'exists';
   if (node.subLinkType === 'ARRAY_SUBLINK') return 'array';
-  if (node.subLinkType !== 'EXPR_SUBLINK') return null;
-  let select: SelectStmt =
-    node.subselect !== undefined && 'SelectStmt' in node.subselect ? node.subselect.SelectStmt : {};
-  while (select.larg !== undefined) select = select.larg;
-  if (select.valuesLists !== undefined) return 'column1';
-  const first = select.targetList?.[0];
-  if (first === undefined || !('ResTarget' in first) || starOf(first.ResTarget) !== null) return null;
-  return first.ResTarget.name ?? defaultName(required(first.ResTarget.val));
+  return NAMES.get(node) ?? null;
 }
 
 function measureName(arg: Node): string {

@@ -1,0 +1,171 @@
+import {
+  type Access,
+  type Catalog,
+  type Column,
+  compile,
+  emit,
+  QueryError,
+  type Relation,
+  ready,
+  type TypeName,
+  valuesOf,
+} from 'osl-compiler';
+import t from 'tap';
+import { type Answer, openEngine } from '../../proof/golden/engine.js';
+
+/**
+ * A statement of a caller who may see everything means what it means to Postgres: the same text is compiled, and run as
+ * it is over tables of the entities' names.
+ */
+
+await ready();
+
+const COLUMNS = {
+  item: { id: 'int4', k: 'text', n: 'int4', f4: 'float4', f8: 'float8', c: 'bpchar' },
+  part: { id: 'int4', item: 'int4', k: 'text' },
+  kind: { k: 'text', label: 'text' },
+} satisfies Record<string, Record<string, TypeName>>;
+
+const engine = await openEngine(['entities']);
+t.teardown(() => engine.close());
+await engine.setUp(`
+  create table entities.item (id int primary key, k text, n int, f4 real, f8 float8, c char(3));
+  create table entities.part (id int primary key, item int, k text);
+  create table entities.kind (k text primary key, label text);
+  insert into entities.item values
+    (1, 'a', 10, 0.1, 0.1, 'ab'), (2, 'b', 20, 16777216, 2.5, 'b'), (3, 'a', null, 'NaN', 1e300, 'abc'), (4, null, 20, null, null, null);
+  insert into entities.part values (1, 1, 'a'), (2, 1, 'b'), (3, 2, 'a'), (4, null, 'c');
+  insert into entities.kind values ('a', 'first'), ('b', 'second');`);
+
+function entity(name: string, columns: Record<string, TypeName>): Relation {
+  const column = (of: string, type: TypeName): Column => ({
+    ...{ name: of, physical: of, type, description: null },
+    ...{ nullable: true, sensitivity: null, keyDomain: null },
+  });
+  return {
+    ...{ kind: 'entity', name, description: null, connector: 'main', schema: 'entities', table: name },
+    columns: Object.entries(columns).map(([of, type]) => column(of, type)),
+    primaryKey: [Object.keys(columns)[0] ?? ''],
+    sealedKeys: [],
+  };
+}
+
+const relations = new Map(Object.entries(COLUMNS).map(([name, columns]) => [name, entity(name, columns)]));
+const CATALOG: Catalog = {
+  ...{ version: 'v', relations, metrics: new Map(), facets: new Map(), edges: [], joins: 'any' },
+};
+const ACCESS: Access = {
+  ...{ signature: 's', policyVersion: 'p', chainLength: 1 },
+  relations: new Map(
+    [...relations].map(([name, { columns }]) => {
+      const grant = { id: name, columns: new Set(columns.map((c) => c.name)), unmask: new Set<string>() };
+      return [name, { grants: [{ ...grant, filter: null }], masks: new Map(), denied: new Set() }];
+    }),
+  ),
+};
+
+const nothing = (): never => {
+  throw new Error('no such values here');
+};
+
+async function compiled(text: string): Promise<Answer> {
+  const { sql, slots } = emit(compile(text, CATALOG, ACCESS));
+  const values = valuesOf(slots, {
+    ...{ client: nothing, attribute: nothing, runtime: nothing, keys: nothing, given: nothing, pad: nothing },
+    text: (value) => value,
+  });
+  return engine.ask(sql, values);
+}
+
+const ALIKE: Readonly<Record<string, readonly string[]>> = {
+  'the order of *': [
+    'select * from entities.part join entities.kind using (k) order by id',
+    'select * from entities.item i, entities.part p join entities.kind using (k) order by i.id, p.id',
+    'select * from (entities.item i join entities.part p using (id)) cross join (entities.part q join entities.kind using (k)) order by i.id, q.id',
+    'select * from entities.item i join (entities.part p join entities.kind x using (k)) using (id) order by id',
+    'select * from entities.item i join entities.part p using (id) join entities.kind x on x.k = p.k order by id',
+    'select * from entities.part p right join entities.kind x using (k) order by k, id',
+    'select * from (select id, k from entities.part) p full join entities.kind x using (k) order by k, id',
+    'select * from (select 1 as a, 2 as b) x join (select 2 as b, 1 as a, 3 as c) y using (b, a), (select 4 as b) z',
+  ],
+  'numbers of single precision': [
+    "select coalesce(null::float8, '0.1'::float4), sqrt('0.1'::float4), greatest(real '0.1', 0.05::float8)",
+    'select id from entities.item where f4 in (0.1, 0.2) order by id',
+    'select id from entities.item where f4 in (0.1) order by id',
+    'select id from entities.item where f4 not in (0.1, 0.2) order by id',
+    'select id from entities.item where f4 in (16777217, 1) order by id',
+    `select id from entities.item where f4 in (${Array.from({ length: 300 }, (_, i) => 16_777_217 + i).join()}) order by id`,
+    'select id from entities.item where f8 in (0.1, 1) order by id',
+  ],
+  'lists of several types': [
+    "select id from entities.item where c in ('ab', 'b') order by id",
+    "select id from entities.item where c in ('ab '::text, 'b') order by id",
+    'select id from entities.item where n in (10, 20.0) order by id',
+    "select interval '1 hour' in (time '01:00', time '02:00')",
+  ],
+  'names of groups': [
+    'select x / 2 as g, count(*) from generate_series(1, 4) as g(x) group by g order by 1',
+    'select n / 20 as n, count(*) from entities.item group by n order by 1, 2',
+    'select n / 20 as m, count(*) from entities.item group by m order by 1, 2',
+    'select g, count(*) from generate_series(1, 2) as g group by g order by 1',
+    'select cast(false as bool) as f, count(*) from entities.item group by cast(false as bool)',
+    'select count(*) from entities.item group by rollup (true::bool) order by 1',
+  ],
+  'the least integers': [
+    'select -2147483648, -2147483649, -9223372036854775808, 2147483648, - 2147483648',
+    'select pg_typeof(-2147483648)::text, pg_typeof(-2147483649)::text, pg_typeof(2147483648)::text',
+  ],
+  'columns of JSON objects': [
+    `select distinct a, b from json_to_record('{"a": {"x": 1}, "b": [1]}') as t(a jsonb, b jsonb)`,
+    `select a @> '{"x": 1}' from json_to_recordset('[{"a": {"x": 1}}, {"a": null}, {}]') as t(a jsonb)`,
+    `select a, b from jsonb_to_record('{"a": {"x": 1}, "b": null}') as t(a json, b json)`,
+    `select a, b from json_to_record('{"a": 1.50, "b": [1,  2]}') as t(a numeric, b json)`,
+  ],
+};
+
+for (const [name, texts] of Object.entries(ALIKE)) {
+  t.test(name, async (t) => {
+    for (const text of texts) {
+      const wanted = await engine.ask(text, []);
+      t.equal(wanted.sqlstate, null, text);
+      t.strictSame(await compiled(text), wanted, text);
+    }
+  });
+}
+
+/** The first use of a parameter determines its type, in the order in which Postgres reads the clauses. */
+const TYPED = [
+  'select $1 / 2 from entities.item where f8 > $1',
+  'select n + $1 from entities.item where f8 > $1 and id = $2',
+  'select id from entities.item where f8 > $1 and n = $1',
+  'select id from entities.item where ($1 + 1) < ($1 * 2.5)',
+  'select case when id = $1 then $2 + 1 when f8 = $2 then $1 end from entities.item',
+  'select case id when $1 then $2 else $1 end, f8 = $2 from entities.item',
+  'select id from entities.item where id in ($1, $2) and k in ($3) and f4 between $4 and $5',
+  'select id from entities.item where id = any ($1) and k like $2 order by id limit $3 offset $4',
+  'select i.id from entities.item i join entities.part p on p.id = $1 and p.k = $2 where i.k = $2 group by i.id having count(*) > $3',
+];
+
+t.test('parameters have the types that Postgres infers', async (t) => {
+  for (const text of TYPED) {
+    await engine.ask(`prepare typed as ${text}`, []);
+    const { rows } = await engine.ask(
+      "select (select string_agg(t::oid::text, ',' order by n) from unnest(parameter_types) with ordinality u(t, n)) from pg_prepared_statements where name = 'typed'",
+      [],
+    );
+    await engine.ask('deallocate typed', []);
+    t.equal(compile(text, CATALOG, ACCESS).clientOids.join(), rows[0]?.[0], text);
+  }
+});
+
+/** Postgres refuses some of these, and means something that is not supported by the others. */
+const REFUSED = [
+  'select id from entities.item where (k, id) in (select k, id, item from entities.part)',
+  'select id from entities.item where (k, id) in (select k from entities.part)',
+  'with recursive a as (select * from kind), kind as (select 1 as x) select * from a',
+  'with recursive a as (select 1 as x), b as (with c as (select * from item) select * from c), item as (select 2 as x) select * from b',
+];
+
+t.test('what would be taken for something else is refused', async (t) => {
+  for (const text of REFUSED) t.throws(() => compile(text, CATALOG, ACCESS), QueryError, text);
+});
