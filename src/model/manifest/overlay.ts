@@ -101,7 +101,7 @@ export function fingerprintsOf(base: ManifestDocument, objects: FragmentDocument
 
 /**
  * Returns the conflicts between file and overlay, as sentences for the operator: members that changed in the file after
- * a publication replaced them, unless both are now equal; and columns declared in both with different types or labels.
+ * a publication replaced them, unless both are now equal; and columns that the file declares otherwise.
  */
 export function conflictsBetween(base: ManifestDocument, { objects, over }: Overlay): readonly string[] {
   const members = pathsIn(objects).flatMap((path) => {
@@ -112,23 +112,32 @@ export function conflictsBetween(base: ManifestDocument, { objects, over }: Over
   return [...members, ...otherColumns(base, objects).map((c) => `column ${c} is declared otherwise there`)];
 }
 
-/** Returns the columns of `fragment` whose type or label differs from the file, as `connector.schema.table.column`. */
+/**
+ * Returns the columns of `fragment` that the file declares otherwise, as `connector.schema.table.column`. What a
+ * fragment does not say, other than a label, may be in the file.
+ */
 export function otherColumns(base: ManifestDocument, fragment: FragmentDocument): readonly string[] {
   return Object.entries(fragment.connectors ?? {}).flatMap(([connector, { tables }]) =>
     Object.entries(tables ?? {}).flatMap(([table, { columns }]) => {
       const own = columnsIn(base, connector, table);
       return Object.entries(columns).flatMap(([name, column]) => {
         const declared = own[name];
-        return declared === undefined || sameColumn(declared, column)
-          ? []
-          : [`${connector}.${table}.${name}`];
+        return declared === undefined || includes(declared, column) ? [] : [`${connector}.${table}.${name}`];
       });
     }),
   );
 }
 
-function sameColumn(a: TableColumnDocument, b: TableColumnDocument): boolean {
-  return a.type === b.type && labelOf(a) === labelOf(b);
+/** True if the file's declaration of a column includes everything that the published one says. */
+function includes(own: TableColumnDocument, published: TableColumnDocument): boolean {
+  const { type, stored, labels, nullable } = published;
+  return (
+    type === own.type &&
+    labelOf(published) === labelOf(own) &&
+    (stored === undefined || stored === own.stored) &&
+    (labels === undefined || same(labels, own.labels)) &&
+    (nullable === undefined || nullable === (own.nullable ?? true))
+  );
 }
 
 function labelOf({ sensitivity, pii }: TableColumnDocument): string | null {
@@ -221,7 +230,7 @@ export type FragmentDocument = Partial<Omit<ManifestDocument, 'connectors'>> & {
   readonly connectors?: NamedMembers<Partial<ConnectorDocument>>;
 };
 
-const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
+const SECTIONS = [...PUBLISHED_SECTIONS, 'rollups', 'rerankers'] as const;
 
 /** Returns the errors in a fragment's outermost structure; the rest is checked in the combined manifest. */
 export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] {
