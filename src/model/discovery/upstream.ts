@@ -143,7 +143,7 @@ with recursive used(oid) as (
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
    where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and c.relpersistence <> 't'
      and case when $1::pg_catalog.text[] is null
-              then n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'osl_content')
+              then n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and n.nspname !~ '^osl_(content|rollups|control|row_security)$'
               else n.nspname = any ($1::pg_catalog.text[]) end
      and not exists (select from pg_catalog.pg_depend d
                       where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid

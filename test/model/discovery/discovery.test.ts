@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test, test } from 'tap';
-import { generatedSql, sql } from '../../../src/base/sql.js';
+import { generatedSql, sql, sqlName } from '../../../src/base/sql.js';
 import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
 import { check } from '../../../src/model/authoring/index.js';
 import {
@@ -58,6 +58,10 @@ test('what a native database holds', { skip }, async (t) => {
 async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
   const { system } = engine;
   await t.test('an empty database has nothing', async (t) => {
+    for (const schema of ['osl_content', 'osl_rollups', 'osl_control', 'osl_row_security']) {
+      await system.script(sql`create schema ${sqlName(schema)}`);
+      await system.script(sql`create table ${sqlName(schema)}.own (id int primary key)`);
+    }
     t.strictSame(await readUpstream(system), { relations: [], truncated: false });
   });
 
@@ -172,6 +176,24 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
       'all else in it the database fills in: id, noted',
     ]);
   });
+
+  await t.test(
+    'a bridge holds primary keys: with another unique key at an end, an entity is drafted',
+    async (t) => {
+      const wish = of('db.lib.wish');
+      t.ok(draftOf(wish, manifest).fragment.bridges?.['wish']);
+      const foreign_keys = wish.foreign_keys.map((link) => {
+        const { references } = link;
+        return references.entity === 'person'
+          ? { ...link, references: { ...references, columns: ['email'] } }
+          : link;
+      });
+      const { fragment } = draftOf({ ...wish, foreign_keys }, manifest);
+      t.equal(fragment.bridges, undefined);
+      t.match(fragment.entities, { wish: { primary_key: ['reader_id', 'isbn'] } });
+      t.strictSame(Object.keys(fragment.relationships ?? {}), ['wish_book', 'wish_isbn_fkey_wish_book']);
+    },
+  );
 
   await t.test('with a payload, or more than two ends, it is an association', async (t) => {
     const loan = of('db.lib.loan');
