@@ -35,6 +35,26 @@ test('what an embedded database holds', async (t) => {
     rmSync(dir, { recursive: true, force: true });
   });
   await discovers(t, engine);
+  await t.test('constraints of Postgres 18 that do not hold for every row, or are no equality', async (t) => {
+    await engine.system.script(sql`
+      create schema v18;
+      create table v18.stay (room int4range, at daterange, primary key (room, at without overlaps), note text);
+      alter table v18.stay add constraint noted not null note not valid;
+      create table v18.meal (room int4range not null, at daterange,
+        foreign key (room, period at) references v18.stay (room, period at))`);
+    const [meal, stay] = (await readUpstream(engine.system, ['v18'])).relations;
+    t.strictSame(meal?.foreignKeys, []);
+    t.strictSame(
+      [...(meal?.columns ?? []), ...(stay?.columns ?? [])].map(({ name, nullable }) => [name, nullable]),
+      [
+        ['room', false],
+        ['at', true],
+        ['room', false],
+        ['at', false],
+        ['note', true],
+      ],
+    );
+  });
 });
 
 const native = await startNativePostgres();
