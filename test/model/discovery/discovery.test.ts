@@ -9,6 +9,7 @@ import {
   type AdoptionCandidate,
   candidateFor,
   candidatesIn,
+  candidatesInAll,
   draftOf,
   labelsNote,
   readUpstream,
@@ -150,6 +151,19 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
     t.equal(new Set(edges.map((e) => e.id)).size, edges.length);
     const again = discoveredIn(candidatesIn(await readUpstream(system), 'db', manifest), manifest);
     t.equal(JSON.stringify(again), JSON.stringify({ nodes, edges, bridges }), 'the same bytes');
+  });
+
+  await t.test('tables of one name in two databases are two nodes', async (t) => {
+    const all = candidatesInAll(
+      [
+        ['db', upstream],
+        ['other', upstream],
+      ],
+      manifest,
+    );
+    const ids = discoveredIn(all, manifest).nodes.map((n) => n.id);
+    t.equal(new Set(ids).size, ids.length);
+    t.strictSame(all.slice(0, candidates.size), [...candidates.values()], 'the first keeps its names');
   });
 
   await t.test('what is adopted, temporary or a partition is not a candidate', async (t) => {
