@@ -10,6 +10,7 @@ import { tableNamed } from './name.js';
 import {
   type FragmentDocument,
   fragmentProblems,
+  includesColumn,
   otherColumns,
   PUBLISHED_SECTIONS,
   withFragment,
@@ -181,7 +182,7 @@ function checkPublishable(fragment: unknown, served: ManifestDocument, base?: Ma
       throw new NotPublishable(`the server of the model of facet \`${shown(name)}\``);
   }
   if (base === undefined) return;
-  const [column] = otherColumns(base, fragment as FragmentDocument); // checked by callers that pass `base`
+  const [column] = otherColumns(base, fragment as FragmentDocument, includesColumn); // checked by callers that pass `base`
   if (column !== undefined)
     throw new NotPublishable(`column \`${shown(column)}\`, which the manifest file declares otherwise`);
 }

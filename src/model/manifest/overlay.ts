@@ -101,7 +101,7 @@ export function fingerprintsOf(base: ManifestDocument, objects: FragmentDocument
 
 /**
  * Returns the conflicts between file and overlay, as sentences for the operator: members that changed in the file after
- * a publication replaced them, unless both are now equal; and columns that the file declares otherwise.
+ * a publication replaced them, unless both are now equal; and columns declared in both with different types or labels.
  */
 export function conflictsBetween(base: ManifestDocument, { objects, over }: Overlay): readonly string[] {
   const members = pathsIn(objects).flatMap((path) => {
@@ -113,27 +113,35 @@ export function conflictsBetween(base: ManifestDocument, { objects, over }: Over
 }
 
 /**
- * Returns the columns of `fragment` that the file declares otherwise, as `connector.schema.table.column`. What a
- * fragment does not say, other than a label, may be in the file.
+ * Returns the columns of `fragment` that the file declares otherwise, as `connector.schema.table.column`.
+ *
+ * @param agrees compares the file's declaration with the published one; by default, only types and labels
  */
-export function otherColumns(base: ManifestDocument, fragment: FragmentDocument): readonly string[] {
+export function otherColumns(
+  base: ManifestDocument,
+  fragment: FragmentDocument,
+  agrees = sameColumn,
+): readonly string[] {
   return Object.entries(fragment.connectors ?? {}).flatMap(([connector, { tables }]) =>
     Object.entries(tables ?? {}).flatMap(([table, { columns }]) => {
       const own = columnsIn(base, connector, table);
       return Object.entries(columns).flatMap(([name, column]) => {
         const declared = own[name];
-        return declared === undefined || includes(declared, column) ? [] : [`${connector}.${table}.${name}`];
+        return declared === undefined || agrees(declared, column) ? [] : [`${connector}.${table}.${name}`];
       });
     }),
   );
 }
 
+function sameColumn(a: TableColumnDocument, b: TableColumnDocument): boolean {
+  return a.type === b.type && labelOf(a) === labelOf(b);
+}
+
 /** True if the file's declaration of a column includes everything that the published one says. */
-function includes(own: TableColumnDocument, published: TableColumnDocument): boolean {
-  const { type, stored, labels, nullable } = published;
+export function includesColumn(own: TableColumnDocument, published: TableColumnDocument): boolean {
+  const { stored, labels, nullable } = published;
   return (
-    type === own.type &&
-    labelOf(published) === labelOf(own) &&
+    sameColumn(own, published) &&
     (stored === undefined || stored === own.stored) &&
     (labels === undefined || same(labels, own.labels)) &&
     (nullable === undefined || nullable === (own.nullable ?? true))

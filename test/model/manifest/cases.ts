@@ -941,6 +941,14 @@ lexicon:`,
     told: [],
   },
   {
+    name: 'metadata under the name of the entity key',
+    from: 'metadata: [customer_id]',
+    to: 'metadata: { customer_id: , id: { column: amount } }',
+    told: [
+      '49:32-34 M2002 `id` is also the name of the entity key, which is another column (choose another name for the column)',
+    ],
+  },
+  {
     name: 'a table under a second name',
     from: '      sales.customers:\n',
     to: '      sales."orders": { columns: { note: { type: text } } }\n      sales.customers:\n',
