@@ -140,15 +140,15 @@ async function candidatesOf(
   doors: ReadonlyMap<string, SystemEngine>,
   manifest: Manifest,
 ): Promise<readonly AdoptionCandidate[]> {
-  const { candidatesIn, MAX_RELATIONS, readUpstream } = await import('../../src/model/discovery/index.js');
-  const found: AdoptionCandidate[] = [];
+  const { candidatesInAll, MAX_RELATIONS, readUpstream } = await import('../../src/model/discovery/index.js');
+  const read = new Map<string, UpstreamSchema>();
   for (const [connector, system] of doors) {
-    const upstream: UpstreamSchema = await readUpstream(system);
-    found.push(...candidatesIn(upstream, connector, manifest));
+    const upstream = await readUpstream(system);
+    read.set(connector, upstream);
     if (upstream.truncated)
       note(`warning: of ${connector} only the first ${MAX_RELATIONS} relations were read`);
   }
-  return found;
+  return candidatesInAll(read, manifest);
 }
 
 interface SuggestFlags extends ClientFlags {

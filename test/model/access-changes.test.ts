@@ -85,3 +85,22 @@ t.test('what changes for a role is found among what depends on the changed objec
   }
   t.ok(found > 10, `${found} roles that are affected`);
 });
+
+t.test('a change of how answers are kept, or of row security, is shown', async (t) => {
+  await ready();
+  const before = parseManifest(text, 'manifest.yaml');
+  for (const [from, to, change] of [
+    ['cache: { max_age: 300,', 'cache: { max_age: 600,', { kind: 'entity', name: 'order', what: ['cache'] }],
+    [
+      'row_security: false',
+      'row_security: true',
+      { kind: 'connector', name: 'warehouse', what: ['row_security'] },
+    ],
+  ] as const) {
+    const after = parseManifest(
+      text.replace(/^rollups:\n(?: .*\n)*/m, '').replace(from, to),
+      'manifest.yaml',
+    );
+    t.match(changesBetween(before, after).changes, [{ change: 'changed', ...change }]);
+  }
+});

@@ -74,3 +74,65 @@ t.test('a grant of some metrics is narrower than one of every aggregate', async 
     t.equal(change?.effect, effect, `from "${before}" to "${after}"`);
   }
 });
+
+const SCRAM = `SCRAM-SHA-256$4096:${'A'.repeat(22)}==$${'A'.repeat(43)}=:${'A'.repeat(43)}=`;
+
+/** Parts of a policy that let somebody in or limit what is used, with what a reviewer is shown of a change. */
+const PARTS: readonly (readonly [
+  before: string,
+  after: string,
+  subject: object | null,
+  sections: string[],
+])[] = [
+  [
+    '',
+    'certificates: { laptop: { subject: "user:ann", cn: laptop } }',
+    { gains: ['certificate laptop'] },
+    ['certificates'],
+  ],
+  [
+    'certificates: { laptop: { subject: "user:ann", cn: laptop } }',
+    'certificates: { laptop: { subject: "user:ann", cn: desktop } }',
+    null,
+    ['certificates'],
+  ],
+  [
+    '',
+    `service_accounts: { bi: { subject: "user:ann", scram: "${SCRAM}" } }`,
+    { gains: ['login bi'] },
+    ['service_accounts'],
+  ],
+  [
+    `service_accounts: { bi: { subject: "user:ann", scram: "${SCRAM}" } }`,
+    `service_accounts: { bi: { subject: "user:ann", scram: "${SCRAM.replace('4096', '8192')}" } }`,
+    null,
+    ['service_accounts'],
+  ],
+  [
+    'exchange: [{ name: a, issuer: i, subject: "a:{sub}", ceiling: [reader] }, { name: b, issuer: i, subject: "b:{sub}", ceiling: [] }]',
+    'exchange: [{ name: b, issuer: i, subject: "b:{sub}", ceiling: [] }, { name: a, issuer: i, subject: "a:{sub}", ceiling: [reader] }]',
+    null,
+    ['exchange'],
+  ],
+];
+
+t.test('who may log in, and how, is shown', async (t) => {
+  const grant = 'on: customer, columns: [id, region]';
+  for (const [before, after, subject, sections] of PARTS) {
+    const snapshot = compiledPolicy(policyWith(grant) + before, 'policy.yaml', manifest);
+    const { diff } = judgePolicy(policyWith(grant) + after, 'policy.yaml', { manifest, snapshot });
+    t.match(diff, { subjects: subject === null ? [] : [{ subject: 'user:ann', ...subject }] }, after);
+    t.strictSame(diff?.subjects.length, subject === null ? 0 : 1);
+    t.strictSame(diff?.sections, sections, after);
+    const first = judgePolicy(policyWith(grant) + after, 'policy.yaml', { manifest, snapshot: null });
+    t.strictSame(first.diagnostics, [], 'also as the first policy');
+  }
+});
+
+t.test('limits of a role are shown', async (t) => {
+  const policy = policyWith('on: customer, columns: [id]');
+  const snapshot = compiledPolicy(policy, 'policy.yaml', manifest);
+  const limited = policy.replace('reader: {', 'reader: { max_cost: 5, limits: [{ per: day, rows: 9 }],');
+  const { diff } = judgePolicy(limited, 'policy.yaml', { manifest, snapshot });
+  t.strictSame(diff?.sections, ['roles.reader.max_cost', 'roles.reader.limits']);
+});

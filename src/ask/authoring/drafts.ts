@@ -4,6 +4,7 @@ import {
   type AdoptionCandidate,
   candidateFor,
   candidatesIn,
+  candidatesInAll,
   tableKey,
   type UpstreamSchema,
 } from '../../model/discovery/index.js';
@@ -45,10 +46,7 @@ export interface SuggestionTarget {
 export async function candidates(parts: PublishingParts, call: RequestCall): Promise<Candidates> {
   return authored(parts, call, 'candidates', null, async (caller) => {
     const { read, unread, truncated } = await upstreamsOf(parts, call.requestId);
-    const found = [...read].flatMap(([connector, schema]) =>
-      candidatesIn(schema, connector, caller.manifest),
-    );
-    return { candidates: found, unread, truncated };
+    return { candidates: candidatesInAll(read, caller.manifest), unread, truncated };
   });
 }
 

@@ -3,7 +3,7 @@ import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import { messageOf } from '../../base/thrown.js';
 import { NoSystemCredentials, UpstreamFailure } from '../../engine/index.js';
-import { candidatesIn, type UpstreamSchema } from '../../model/discovery/index.js';
+import { candidatesInAll, type UpstreamSchema } from '../../model/discovery/index.js';
 import {
   discoveredIn,
   domainMapSteps,
@@ -209,15 +209,13 @@ function fullMap(parts: UpstreamParts, manifest: Manifest, requestId: string): P
 
 async function draw(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<GraphDocument> {
   const { read, unread, truncated } = await upstreamsOf(parts, requestId);
-  const discovered = [...read].map(([connector, schema]) =>
-    discoveredIn(candidatesIn(schema, connector, manifest), manifest),
-  );
+  const discovered = discoveredIn(candidatesInAll(read, manifest), manifest);
   const view = await inTurns(fullViewSteps(manifest));
   const { nodes, edges, bridges } = await inTurns(domainMapSteps(view));
   const map = {
-    nodes: [...nodes, ...discovered.flatMap((p) => p.nodes)],
-    edges: [...edges, ...discovered.flatMap((p) => p.edges)],
-    bridges: [...bridges, ...discovered.flatMap((p) => p.bridges)],
+    nodes: [...nodes, ...discovered.nodes],
+    edges: [...edges, ...discovered.edges],
+    bridges: [...bridges, ...discovered.bridges],
     // Present only if the map is incomplete.
     ...(unread.length === 0 ? {} : { unread }),
     ...(truncated ? { truncated } : {}),

@@ -361,7 +361,9 @@ export function migrate(database: ControlDatabase, roles: ControlRoles): Promise
   return database.transaction('migrate', async (tx) => {
     const stands = await standing(tx);
     if (stands === null) {
-      await tx.query(sql`create schema if not exists osl_control`);
+      // `create schema if not exists` would need the privilege even if the schema exists.
+      const [found] = await tx.query(sql`select to_regnamespace('osl_control') is not null as made`);
+      if (found?.['made'] !== true) await tx.query(sql`create schema osl_control`);
       await tx.query(
         sql`create table osl_control.migration (
            number integer primary key, name text not null, at timestamptz not null default now())`,

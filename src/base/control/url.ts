@@ -35,7 +35,7 @@ function checkHost(url: string, variable: string): void {
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol))
     throw new StartProblem(`${variable} must be a postgres:// URL`);
   const { hostname, searchParams } = new URL(url);
-  const host = searchParams.get('host') ?? decodeURIComponent(hostname);
+  const host = searchParams.get('host') ?? hostname.replace(/%2f/gi, '/');
   if (!isThisMachine(host) && !searchParams.has('sslmode'))
     throw new StartProblem(
       `${variable}: ${host} is another machine, so the URL must say sslmode=verify-full (with sslrootcert=FILE for an issuer of your own), or sslmode=disable where the network itself is protected`,

@@ -146,6 +146,7 @@ export function answerOf<Message, T>(
     worker.once('error', broken);
     worker.once('exit', gone);
     worker.ref();
+    if (worker.threadId < 0) gone(); // it ended before it was asked
   });
 }
 

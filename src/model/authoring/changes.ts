@@ -16,7 +16,7 @@ import {
   governedView,
   metricName,
 } from '../graph/index.js';
-import { deprecationOf, type Manifest } from '../manifest/index.js';
+import { deprecationOf, type EntityFacts, type Manifest } from '../manifest/index.js';
 
 export interface ManifestChange {
   readonly change: 'added' | 'removed' | 'changed';
@@ -95,8 +95,8 @@ function differences(before: ManifestPart['facts'], after: ManifestPart['facts']
 function partsOf(manifest: Manifest): ReadonlyMap<string, ManifestPart> {
   const { catalog } = manifest;
   const parts: ManifestPart[] = [
-    ...[...manifest.connectors.values()].map(({ name, kind, urlEnv, standbys }) =>
-      part('connector', name, { kind, url_env: urlEnv, standbys }),
+    ...[...manifest.connectors.values()].map(({ name, kind, urlEnv, standbys, rowSecurity }) =>
+      part('connector', name, { kind, url_env: urlEnv, standbys, row_security: rowSecurity }),
     ),
     ...relationParts(manifest),
     ...facetParts(manifest),
@@ -137,7 +137,7 @@ function relationParts(manifest: Manifest): readonly ManifestPart[] {
       time_dimension: relation.timeDimension ?? null,
       column_order: relation.columns.map((c) => c.name),
       ...(bridge === undefined ? {} : { left: bridge.left, right: bridge.right }),
-      ...(entity === undefined ? {} : { composition: entity.composition, legs: entity.legs }),
+      ...(entity === undefined ? {} : entityFacts(manifest, entity)),
     };
     const computed = (relation.computed ?? []).map(
       ({ name: column, type, description, expression, sensitivity }): ManifestPart => {
@@ -147,6 +147,10 @@ function relationParts(manifest: Manifest): readonly ManifestPart[] {
     );
     return [part(kind, name, facts), ...relation.columns.map((c) => columnPart(name, c)), ...computed];
   });
+}
+
+function entityFacts({ document }: Manifest, { name, composition, legs }: EntityFacts) {
+  return { composition, legs, cache: document.entities[name]?.cache };
 }
 
 function facetParts(manifest: Manifest): readonly ManifestPart[] {

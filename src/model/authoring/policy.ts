@@ -3,6 +3,7 @@ import {
   conditionsIn,
   type ExchangeRuleDocument,
   type GrantDocument,
+  type PolicyDocument,
   PolicyProblems,
   type PolicySnapshot,
 } from '../../../policy/index.js';
@@ -22,13 +23,13 @@ interface PolicyDifference {
   readonly version: string;
   readonly access: readonly RoleChange[];
   readonly subjects: readonly SubjectChange[];
-  /** Other sections that changed: `attributes`, `limits`, `order`, `privacy_units`, `purposes`, `claims`. */
+  /** Sections that changed, except `subjects` and `roles`, and limits of roles, such as `roles.analyst.max_cost`. */
   readonly sections: readonly string[];
 }
 
 interface SubjectChange {
   readonly subject: string;
-  /** Rights such as `role analyst`, `admin role TENANT_ADMIN`, `purpose billing` or `login bi_login`. */
+  /** Rights such as `role analyst`, `admin role TENANT_ADMIN`, `purpose billing`, `login bi` or `certificate laptop`. */
   readonly gains: readonly string[];
   readonly loses: readonly string[];
   /** Other changes, such as `attribute region: "eu" -> "us"` or `exchange: changed`. */
@@ -40,13 +41,18 @@ export function judgePolicy(text: string, file: string, model: Model): PolicyJud
   const { manifest, snapshot: before } = model;
   try {
     const after = compiledPolicy(text, file, manifest);
-    const none = { ...after.document, subjects: {}, roles: {}, service_accounts: {}, exchange: [] };
-    const old = before ?? compileSnapshot(none, manifest.catalog);
+    const old = before ?? compileSnapshot(withoutSubjects(after.document), manifest.catalog);
     return { ok: true, diagnostics: [], diff: differenceBetween(old, after, model) };
   } catch (error) {
     const diagnostics = findingsIn(error, true).map((f): DraftFinding => ({ ...f, document: 'policy' }));
     return { ok: false, diagnostics, diff: null };
   }
+}
+
+/** Returns the policy without subjects, roles, and the sections that refer to subjects. */
+function withoutSubjects(document: PolicyDocument): PolicyDocument {
+  const { service_accounts: _, certificates: __, exchange: ___, ...rest } = document;
+  return { ...rest, subjects: {}, roles: {} };
 }
 
 /** Compiles the text of a policy. @throws ManifestProblems, located in `file` */
@@ -70,10 +76,25 @@ function differenceBetween(
     version: after.version,
     access: withTerms(access, before, after, manifest.facets),
     subjects: [...subjectsBetween(before, after), ...rulesBetween(before, after)],
-    sections: (['attributes', 'limits', 'order', 'privacy_units', 'purposes', 'claims'] as const).filter(
-      (name) => !same(before.document[name], after.document[name]),
-    ),
+    sections: sectionsBetween(before.document, after.document),
   };
+}
+
+const SECTIONS = [
+  ...(['attributes', 'masks', 'limits', 'order', 'privacy_units', 'purposes', 'claims'] as const),
+  ...(['service_accounts', 'certificates', 'exchange'] as const),
+];
+
+function sectionsBetween(before: PolicyDocument, after: PolicyDocument): readonly string[] {
+  const roles = new Set([...Object.keys(before.roles), ...Object.keys(after.roles)]);
+  return [
+    ...SECTIONS.filter((name) => !same(before[name], after[name])),
+    ...[...roles].flatMap((role) =>
+      (['max_cost', 'limits'] as const)
+        .filter((limit) => !same(before.roles[role]?.[limit], after.roles[role]?.[limit]))
+        .map((limit) => `roles.${role}.${limit}`),
+    ),
+  ];
 }
 
 /** Adds changes to the terms of grants: row filters, group sizes, metrics, conditions, use of language models. */
@@ -226,10 +247,15 @@ function rightsOfRule(rule: ExchangeRuleDocument | undefined): ReadonlySet<strin
   ]);
 }
 
+/** Returns the logins and certificates of each subject. */
 function loginsOf({ document }: PolicySnapshot): ReadonlyMap<string, readonly string[]> {
   const logins = new Map<string, string[]>();
-  for (const [login, account] of Object.entries(document.service_accounts ?? {}))
-    logins.set(account.subject, [...(logins.get(account.subject) ?? []), login]);
+  for (const [kind, section] of [
+    ['login', document.service_accounts],
+    ['certificate', document.certificates],
+  ] as const)
+    for (const [name, { subject }] of Object.entries(section ?? {}))
+      logins.set(subject, [...(logins.get(subject) ?? []), `${kind} ${name}`]);
   return logins;
 }
 
@@ -243,7 +269,7 @@ function rightsOf(
     ...[...(policy?.ceiling ?? [])].map((role) => `role ${role}`),
     ...[...(policy?.adminCeiling ?? [])].map((role) => `admin role ${role}`),
     ...[...(policy?.purposes ?? [])].map((purpose) => `purpose ${purpose}`),
-    ...(logins.get(subject) ?? []).map((login) => `login ${login}`),
+    ...(logins.get(subject) ?? []),
   ]);
 }
 

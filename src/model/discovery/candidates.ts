@@ -103,14 +103,25 @@ export function bridgeSides({ key, foreign_keys }: AdoptionCandidate): readonly 
   return [left, right].filter((link) => link !== undefined);
 }
 
-/** Returns candidates for the relations that the manifest does not use, in the order of `upstream`. Pure. */
+/** Returns candidates for the relations of all databases, by connector. No two have the same name. Pure. */
+export function candidatesInAll(
+  upstreams: Iterable<readonly [connector: string, UpstreamSchema]>,
+  manifest: Manifest,
+): readonly AdoptionCandidate[] {
+  const names = NameAllocator.of(manifest);
+  return [...upstreams].flatMap(([connector, upstream]) =>
+    candidatesIn(upstream, connector, manifest, names),
+  );
+}
+
+/** Returns candidates for the relations that the manifest does not use, in the order of `upstream`. */
 export function candidatesIn(
   upstream: UpstreamSchema,
   connector: string,
   manifest: Manifest,
+  names: NameAllocator = NameAllocator.of(manifest),
 ): readonly AdoptionCandidate[] {
   const adopted = adoptedTables(manifest, connector);
-  const names = NameAllocator.of(manifest);
   const referring = referrers(upstream);
   return upstream.relations
     .filter((r) => !adopted.has(tableKey(r)))

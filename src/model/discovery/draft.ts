@@ -33,11 +33,12 @@ export function labelsNote(labelled: readonly (readonly [column: string, label: 
 /** Drafts a manifest fragment that adopts `candidate`. Existing labels of its table are kept; none are added. */
 export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): AdoptionDraft {
   const exposed = exposedColumns(candidate);
-  const relation =
-    candidate.proposal === 'bridge'
-      ? { bridges: members([[candidate.name, bridgeOf(candidate, exposed, manifest)]]) }
-      : { entities: members([[candidate.name, entityOf(candidate, exposed)]]) };
-  const links = candidate.proposal === 'bridge' ? [] : relationshipsOf(candidate, exposed, manifest);
+  const isBridge =
+    candidate.proposal === 'bridge' && bridgeSides(candidate).every((s) => refersToKey(s, manifest));
+  const relation = isBridge
+    ? { bridges: members([[candidate.name, bridgeOf(candidate, exposed, manifest)]]) }
+    : { entities: members([[candidate.name, entityOf(candidate, exposed)]]) };
+  const links = isBridge ? [] : relationshipsOf(candidate, exposed, manifest);
   const fragment = {
     connectors: members([
       [candidate.connector, { tables: members([[tableName(candidate), tableOf(candidate, manifest)]]) }],
@@ -48,6 +49,11 @@ export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): Adopt
   // The draft may be incomplete, for example without a key; the diagnostics report that.
   const labels = labelsNote(labelledIn(candidate, manifest));
   return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed, labels) };
+}
+
+/** True unless the foreign key refers to other columns than the key of its entity, which is what a bridge holds. */
+function refersToKey({ references }: CandidateLink, manifest: Manifest): boolean {
+  return references.entity === null || keyOf(references.entity, references.columns, manifest) !== null;
 }
 
 type PlainObject = Readonly<Record<string, unknown>>;
@@ -152,7 +158,7 @@ function sideOf(link: CandidateLink | undefined, exposed: ExposedColumns, manife
   const ordered =
     entity === undefined
       ? columns
-      : physicalKey(entity).map((k) => columns[references.columns.indexOf(k)] ?? k);
+      : physicalKey(entity).flatMap((k) => columns[references.columns.indexOf(k)] ?? []);
   return {
     entity: references.entity ?? modelNameFrom(references.table),
     columns: ordered.map((c) => exposed.get(c) ?? modelNameFrom(c)),

@@ -8,6 +8,7 @@ export {
   type CandidateLink,
   candidateFor,
   candidatesIn,
+  candidatesInAll,
   NameAllocator,
   tableKey,
 } from './candidates.js';

@@ -101,7 +101,8 @@ const READ_SETTINGS = sql`
 /**
  * A single statement, so that the result is consistent. It excludes relations of the system or of an extension, our own
  * stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others inherit
- * from are ignored, because they do not hold for all rows read through it. A type whose cast to text is a user-defined
+ * from are ignored, because they do not hold for all rows read through it. So are NOT NULL constraints that older rows
+ * may violate, and foreign keys over a PERIOD, whose ranges need not be equal; both exist since Postgres 18. A type whose cast to text is a user-defined
  * function has no `stored`: the function could fail on a hidden row or reveal it. Only types used by columns are
  * examined: every table adds two types, so examining all types would be quadratic in the number of tables.
  */
@@ -143,7 +144,7 @@ with recursive used(oid) as (
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
    where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and c.relpersistence <> 't'
      and case when $1::pg_catalog.text[] is null
-              then n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'osl_content')
+              then n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and n.nspname !~ '^osl_(content|rollups|control|row_security)$'
               else n.nspname = any ($1::pg_catalog.text[]) end
      and not exists (select from pg_catalog.pg_depend d
                       where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid
@@ -160,7 +161,11 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
                  'typeOid', coalesce(b.root, a.atttypid)::pg_catalog.int8, 'stored', s.stored,
                  'labels', (select pg_catalog.json_agg(l.enumlabel order by l.enumsortorder)
                               from pg_catalog.pg_enum l where l.enumtypid = coalesce(b.root, a.atttypid)),
-                 'modifier', case when b.root <> a.atttypid then b.modifier else a.atttypmod end, 'nullable', not a.attnotnull,
+                 'modifier', case when b.root <> a.atttypid then b.modifier else a.atttypmod end,
+                 'nullable', not a.attnotnull
+                             or exists (select from pg_catalog.pg_constraint o
+                                         where o.conrelid = c.oid and o.contype = 'n' and not o.convalidated
+                                           and a.attnum = any (o.conkey)),
                  'filled', a.atthasdef or a.attidentity <> '' or a.attgenerated <> '',
                  'readable', c.reachable
                              and pg_catalog.has_column_privilege($3::pg_catalog.name, c.oid, a.attnum, 'SELECT'),
@@ -191,7 +196,8 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
           from pg_catalog.pg_constraint k
           join pg_catalog.pg_class f on f.oid = k.confrelid
           join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
-         where not c.inherited and k.conrelid = c.oid and k.contype = 'f' and k.convalidated and k.conparentid = 0) as links
+         where not c.inherited and k.conrelid = c.oid and k.contype = 'f' and k.convalidated and k.conparentid = 0
+           and pg_catalog.to_jsonb(k) ->> 'conperiod' is distinct from 'true') as links
   from chosen c
  order by c.nspname, c.relname`;
 

@@ -6,9 +6,11 @@ import { ROLLUP_SCHEMA } from './compile/rollups.js';
 import type { Diagnostic, Path, TextRange, UnplacedDiagnostic } from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
 import type { Manifest } from './manifest.js';
+import { tableNamed } from './name.js';
 import {
   type FragmentDocument,
   fragmentProblems,
+  includesColumn,
   otherColumns,
   PUBLISHED_SECTIONS,
   withFragment,
@@ -180,11 +182,9 @@ function checkPublishable(fragment: unknown, served: ManifestDocument, base?: Ma
       throw new NotPublishable(`the server of the model of facet \`${shown(name)}\``);
   }
   if (base === undefined) return;
-  const [column] = otherColumns(base, fragment as FragmentDocument); // checked by callers that pass `base`
+  const [column] = otherColumns(base, fragment as FragmentDocument, includesColumn); // checked by callers that pass `base`
   if (column !== undefined)
-    throw new NotPublishable(
-      `the type or label of column \`${shown(column)}\`, which the manifest file declares`,
-    );
+    throw new NotPublishable(`column \`${shown(column)}\`, which the manifest file declares otherwise`);
 }
 
 /** Identifies the model server of a facet, which receives passages and queries; null if none is declared. */
@@ -200,7 +200,7 @@ function serverOf(facet: unknown): string | null {
  * texts before redaction, and rollups hold all rows).
  */
 function isOwn(table: string): boolean {
-  const schema = table.split('.', 1)[0] ?? '';
+  const { schema } = tableNamed(table);
   return (
     schema.startsWith('pg_') ||
     schema === 'information_schema' ||

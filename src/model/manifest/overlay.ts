@@ -112,16 +112,22 @@ export function conflictsBetween(base: ManifestDocument, { objects, over }: Over
   return [...members, ...otherColumns(base, objects).map((c) => `column ${c} is declared otherwise there`)];
 }
 
-/** Returns the columns of `fragment` whose type or label differs from the file, as `connector.schema.table.column`. */
-export function otherColumns(base: ManifestDocument, fragment: FragmentDocument): readonly string[] {
+/**
+ * Returns the columns of `fragment` that the file declares otherwise, as `connector.schema.table.column`.
+ *
+ * @param agrees compares the file's declaration with the published one; by default, only types and labels
+ */
+export function otherColumns(
+  base: ManifestDocument,
+  fragment: FragmentDocument,
+  agrees = sameColumn,
+): readonly string[] {
   return Object.entries(fragment.connectors ?? {}).flatMap(([connector, { tables }]) =>
     Object.entries(tables ?? {}).flatMap(([table, { columns }]) => {
       const own = columnsIn(base, connector, table);
       return Object.entries(columns).flatMap(([name, column]) => {
         const declared = own[name];
-        return declared === undefined || sameColumn(declared, column)
-          ? []
-          : [`${connector}.${table}.${name}`];
+        return declared === undefined || agrees(declared, column) ? [] : [`${connector}.${table}.${name}`];
       });
     }),
   );
@@ -129,6 +135,17 @@ export function otherColumns(base: ManifestDocument, fragment: FragmentDocument)
 
 function sameColumn(a: TableColumnDocument, b: TableColumnDocument): boolean {
   return a.type === b.type && labelOf(a) === labelOf(b);
+}
+
+/** True if the file's declaration of a column includes everything that the published one says. */
+export function includesColumn(own: TableColumnDocument, published: TableColumnDocument): boolean {
+  const { stored, labels, nullable } = published;
+  return (
+    sameColumn(own, published) &&
+    (stored === undefined || stored === own.stored) &&
+    (labels === undefined || same(labels, own.labels)) &&
+    (nullable === undefined || nullable === (own.nullable ?? true))
+  );
 }
 
 function labelOf({ sensitivity, pii }: TableColumnDocument): string | null {
@@ -221,7 +238,7 @@ export type FragmentDocument = Partial<Omit<ManifestDocument, 'connectors'>> & {
   readonly connectors?: NamedMembers<Partial<ConnectorDocument>>;
 };
 
-const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
+const SECTIONS = [...PUBLISHED_SECTIONS, 'rollups', 'rerankers'] as const;
 
 /** Returns the errors in a fragment's outermost structure; the rest is checked in the combined manifest. */
 export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] {

@@ -167,7 +167,7 @@ class Inline {
   /** Returns the rest of the line, without its comment. */
   #rest(): string {
     const comment = this.#line.indexOf(' #', this.#at);
-    const text = (comment < 0 ? this.#line.slice(this.#at) : this.#line.slice(this.#at, comment)).trimEnd();
+    const text = trimmed(this.#line.slice(this.#at, comment < 0 ? undefined : comment));
     if (text.includes(': ') || text.endsWith(':')) throw new NotSimple();
     return text;
   }
@@ -207,7 +207,7 @@ class Inline {
   #flowPlain(): unknown {
     const length = this.#line.slice(this.#at).search(FLOW_END);
     if (length <= 0) throw new NotSimple();
-    const text = this.#line.slice(this.#at, this.#at + length).trimEnd();
+    const text = trimmed(this.#line.slice(this.#at, this.#at + length));
     if (text.includes('#') || /:(?:\s|$)/.test(text)) throw new NotSimple();
     this.#at += length;
     return this.#plain(text);
@@ -292,6 +292,13 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_MAP = 0x7b;
 const CLOSE_MAP = 0x7d;
+
+/** Removes trailing spaces. Other white space, such as a no-break space, is part of a scalar. */
+function trimmed(text: string): string {
+  const rest = text.trimEnd();
+  if (/[^ ]/.test(text.slice(rest.length))) throw new NotSimple();
+  return rest;
+}
 
 /** True if a list item begins at `indent`. */
 function isItem(line: string, indent: number): boolean {

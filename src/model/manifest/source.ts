@@ -21,7 +21,7 @@ import {
   type UnplacedDiagnostic,
 } from './diagnostic.js';
 import { simpleYaml } from './simple-yaml.js';
-import { plainValue } from './yaml-value.js';
+import { keyText, plainValue } from './yaml-value.js';
 
 /** Maximum file size in bytes. A manifest of 10,000 entities has about 10 MiB. */
 export const LARGEST_FILE = 32 * 1024 * 1024;
@@ -226,7 +226,7 @@ interface Child {
 
 function child(parent: Node | null, step: string | number): Child | null {
   if (isMap(parent)) {
-    const pair = parent.items.find((p) => isScalar(p.key) && `${p.key.value}` === `${step}`);
+    const pair = parent.items.find((p) => isScalar(p.key) && keyText(p.key) === `${step}`);
     if (pair === undefined) return null;
     // Casts: `parseDocument` represents all keys and values as nodes; an absent value is null.
     return { key: pair.key as Node, value: pair.value as Node | null };

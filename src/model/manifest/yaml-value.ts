@@ -60,11 +60,16 @@ function members(walk: YamlWalk, map: YAMLMap, path: Path, inAlias: boolean): un
       stop(walk, path, CODES.key, 'a key must be plain text');
       break;
     }
-    const key = `${pair.key.value}`;
+    const key = keyText(pair.key);
     if (key in object) walk.problems.push(twice(pair.key, key, path));
     else object[key] = convert(walk, asNode(pair.value), [...path, key], inAlias);
   }
   return object;
+}
+
+/** Returns a key as written. YAML reads a plain `007` as the number 7, which would be another name. */
+export function keyText({ value, source }: Scalar): string {
+  return typeof value === 'string' ? value : (source ?? `${value}`);
 }
 
 function twice(node: Scalar, key: string, path: Path): UnplacedDiagnostic {

@@ -391,8 +391,16 @@ type DraftChangeListener = (id: string) => Promise<void>;
 async function draftIn(dir: string, id: string): Promise<StoredDraft | null> {
   const bytes = isDraftId(id) ? await bytesOf(join(dir, `${id}.json`)) : null;
   if (bytes === null) return null;
-  const draft = JSON.parse(bytes.toString('utf8')) as StoredDraft; // our own file, checked by the hash in its name
-  return draftId(draft.text) === id ? Object.freeze(draft) : null;
+  let draft: unknown;
+  try {
+    draft = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return null; // damaged, or not written here
+  }
+  // Cast: the hash in its name shows that the file is our own.
+  return isObject(draft) && draftId(String(draft['text'])) === id
+    ? Object.freeze(draft as unknown as StoredDraft)
+    : null;
 }
 
 export function draftId(text: string): string {

@@ -2,13 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test, test } from 'tap';
-import { generatedSql, sql } from '../../../src/base/sql.js';
+import { generatedSql, sql, sqlName } from '../../../src/base/sql.js';
 import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
 import { check } from '../../../src/model/authoring/index.js';
 import {
   type AdoptionCandidate,
   candidateFor,
   candidatesIn,
+  candidatesInAll,
   draftOf,
   labelsNote,
   readUpstream,
@@ -35,6 +36,26 @@ test('what an embedded database holds', async (t) => {
     rmSync(dir, { recursive: true, force: true });
   });
   await discovers(t, engine);
+  await t.test('constraints of Postgres 18 that do not hold for every row, or are no equality', async (t) => {
+    await engine.system.script(sql`
+      create schema v18;
+      create table v18.stay (room int4range, at daterange, primary key (room, at without overlaps), note text);
+      alter table v18.stay add constraint noted not null note not valid;
+      create table v18.meal (room int4range not null, at daterange,
+        foreign key (room, period at) references v18.stay (room, period at))`);
+    const [meal, stay] = (await readUpstream(engine.system, ['v18'])).relations;
+    t.strictSame(meal?.foreignKeys, []);
+    t.strictSame(
+      [...(meal?.columns ?? []), ...(stay?.columns ?? [])].map(({ name, nullable }) => [name, nullable]),
+      [
+        ['room', false],
+        ['at', true],
+        ['room', false],
+        ['at', false],
+        ['note', true],
+      ],
+    );
+  });
 });
 
 const native = await startNativePostgres();
@@ -58,6 +79,10 @@ test('what a native database holds', { skip }, async (t) => {
 async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
   const { system } = engine;
   await t.test('an empty database has nothing', async (t) => {
+    for (const schema of ['osl_content', 'osl_rollups', 'osl_control', 'osl_row_security']) {
+      await system.script(sql`create schema ${sqlName(schema)}`);
+      await system.script(sql`create table ${sqlName(schema)}.own (id int primary key)`);
+    }
     t.strictSame(await readUpstream(system), { relations: [], truncated: false });
   });
 
@@ -128,6 +153,19 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
     t.equal(JSON.stringify(again), JSON.stringify({ nodes, edges, bridges }), 'the same bytes');
   });
 
+  await t.test('tables of one name in two databases are two nodes', async (t) => {
+    const all = candidatesInAll(
+      [
+        ['db', upstream],
+        ['other', upstream],
+      ],
+      manifest,
+    );
+    const ids = discoveredIn(all, manifest).nodes.map((n) => n.id);
+    t.equal(new Set(ids).size, ids.length);
+    t.strictSame(all.slice(0, candidates.size), [...candidates.values()], 'the first keeps its names');
+  });
+
   await t.test('what is adopted, temporary or a partition is not a candidate', async (t) => {
     t.strictSame(
       [...candidates.keys()],
@@ -172,6 +210,24 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
       'all else in it the database fills in: id, noted',
     ]);
   });
+
+  await t.test(
+    'a bridge holds primary keys: with another unique key at an end, an entity is drafted',
+    async (t) => {
+      const wish = of('db.lib.wish');
+      t.ok(draftOf(wish, manifest).fragment.bridges?.['wish']);
+      const foreign_keys = wish.foreign_keys.map((link) => {
+        const { references } = link;
+        return references.entity === 'person'
+          ? { ...link, references: { ...references, columns: ['email'] } }
+          : link;
+      });
+      const { fragment } = draftOf({ ...wish, foreign_keys }, manifest);
+      t.equal(fragment.bridges, undefined);
+      t.match(fragment.entities, { wish: { primary_key: ['reader_id', 'isbn'] } });
+      t.strictSame(Object.keys(fragment.relationships ?? {}), ['wish_book', 'wish_isbn_fkey_wish_book']);
+    },
+  );
 
   await t.test('with a payload, or more than two ends, it is an association', async (t) => {
     const loan = of('db.lib.loan');

@@ -763,6 +763,12 @@ export const MANIFEST_CASES: readonly Case[] = [
     told: ['74:37-40 M1004 metrics are made of metrics more than 20 times here'],
   },
   {
+    name: 'a long chain of metrics, each after the one that it is made of',
+    from: 'lexicon:\n',
+    to: `  m0: { type: derived, expression: revenue }\n${Array.from({ length: 20 }, (_, i) => `  m${i + 1}: { type: derived, expression: m${i} }\n`).join('')}lexicon:\n`,
+    told: ['74:37-40 M1004 metrics are made of metrics more than 20 times here'],
+  },
+  {
     name: 'a cumulative metric without a time',
     from: 'lexicon:\n',
     to: '  m: { type: cumulative, metric: revenue }\nlexicon:\n',
@@ -929,6 +935,26 @@ lexicon:`,
     told: ['55:37-75 M2002 table `sales.orders` is allowed twice'],
   },
   {
+    name: 'two tables for raw SQL, each with its connector apart',
+    from: 'lexicon:\n',
+    to: 'raw_sql: { allow: [{ connector: db, table: sales.orders }, { connector: db, table: sales.tags }] }\nlexicon:\n',
+    told: [],
+  },
+  {
+    name: 'metadata under the name of the entity key',
+    from: 'metadata: [customer_id]',
+    to: 'metadata: { customer_id: , id: { column: amount } }',
+    told: [
+      '49:32-34 M2002 `id` is also the name of the entity key, which is another column (choose another name for the column)',
+    ],
+  },
+  {
+    name: 'a table under a second name',
+    from: '      sales.customers:\n',
+    to: '      sales."orders": { columns: { note: { type: text } } }\n      sales.customers:\n',
+    told: ['13:7-21 M1005 `sales."orders"` has quotes that it does not need (write `sales.orders`)'],
+  },
+  {
     name: 'a table for raw SQL whose column has two names',
     from: 'tax: { column: tax_no, description: Tax number }',
     to: 'tax: { column: tax_no }\n      vat: { column: tax_no }\nraw_sql: { allow: [db.sales.customers] }',
@@ -946,6 +972,12 @@ lexicon:`,
   },
 ];
 export const POLICY_CASES: readonly Case[] = [
+  {
+    name: 'an order of an entity whose name is not ASCII',
+    from: 'masks:',
+    to: 'order: { große bestellung: by_key }\nmasks:',
+    told: [],
+  },
   {
     name: 'a star without quotes',
     from: 'columns: "*"',

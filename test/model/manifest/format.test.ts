@@ -2,6 +2,7 @@ import { test } from 'tap';
 import {
   formatDiagnostics,
   ManifestProblems,
+  parseFragment,
   parseManifest,
   parsePolicyDocument,
   pointer,
@@ -92,6 +93,19 @@ test('later problems without an offset mark the whole value, in file order', asy
   t.match(formatDiagnostics(list, file.text), /p\.yaml:8:42: error P no\n {4}8 \|/);
 });
 
+test('a key is the text that is written, not the number that YAML reads', async (t) => {
+  const keys = ['007', '110169484474386276334', '1e3', '0x1F', '1.50', '~', 'True'];
+  for (const key of keys) {
+    const text = edited(POLICY, 'user:a:', `${key}:`);
+    t.strictSame(Object.keys(parsePolicyDocument(text, 'p.yaml').document.subjects), [key]);
+    const broken = ofPolicy(edited(text, 'region: eu', 'region: ~'));
+    t.match(broken, [/^4:\d+-\d+ M1001 `region` must be text/], `${key}: the place below it is found`);
+  }
+  t.match(ofPolicy(edited(POLICY, 'user:a:', '007: { ceiling: [] }\n  "007":')), [
+    /M0004 `007` is given twice/,
+  ]);
+});
+
 test('a good manifest and a good policy have no diagnostics', async (t) => {
   t.strictSame(ofManifest(MANIFEST), []);
   t.strictSame(ofPolicy(POLICY), []);
@@ -104,4 +118,23 @@ test('manifest', async (t) => {
 
 test('policy', async (t) => {
   for (const c of POLICY_CASES) t.strictSame(ofPolicy(edited(POLICY, c.from, c.to)), c.told, c.name);
+});
+
+test('a fragment adds rerankers and rollups to those of the manifest', async (t) => {
+  const reranker = '{ protocol: tei, url_env: RERANK_URL, model: m }';
+  const rollup = '{ entity: order, dimensions: [customer_id], max_age: 60 }';
+  const text = `${edited(MANIFEST, 'max_top_k: 50', 'max_top_k: 50, rerankers: [a]')}rerankers: { a: ${reranker} }\nrollups: { a: ${rollup} }\n`;
+  const { document } = parseManifest(text, 'm.yaml');
+  const { rerankers, rollups } = parseFragment(
+    `rerankers: { b: ${reranker} }\nrollups: { b: ${rollup} }\n`,
+    'f.yaml',
+    document,
+  );
+  t.strictSame(
+    [[...rerankers.keys()], [...rollups.keys()]],
+    [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+  );
 });

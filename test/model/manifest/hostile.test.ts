@@ -88,6 +88,13 @@ test('names of Object.prototype are names like any other', async (t) => {
   );
   t.equal(document.roles['constructor'], undefined);
   t.equal(document.masks['constructor'], 'hash');
+  const derived = 'derived: { x: { facet: constructor, operator: TAG, labels: [a] } }';
+  const columns = 'columns: [id, customer_id, amount]\n';
+  const noFacet = edited(MANIFEST, columns, `${columns}    ${derived}\n`).replace(
+    /facets:[\s\S]*(?=metrics:)/,
+    '',
+  );
+  t.match(ofManifest(noFacet), [/M2001 facet `constructor` is not declared/]);
 });
 
 test('`__proto__` reaches no prototype', async (t) => {

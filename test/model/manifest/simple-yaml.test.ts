@@ -63,6 +63,8 @@ const NOT_SIMPLE = [
     '\ufeffa: 1',
     'a:\t1',
     'a: 1\r\nb: 2',
+    'a: b\u00a0',
+    'a: [b\u3000]',
   ],
   ...['a: |\n  x', 'a: >\n  x', 'a: &x 1', 'a: *x', 'a: !t x', '? a', 'a: b\n  c', 'a: "b\n  c"', 'a: "\\n"'],
   ...['a: 1\na: 2', 'a: { b: 1, b: 2 }', 'a: 01', 'a: 0x1', 'a: 1e3', 'a: .5', 'a: ~', 'a: Null', 'a: True'],
@@ -90,6 +92,7 @@ const PIECES = [
   ...[
     'a',
     'b',
+    '\u00a0',
     'key',
     'user:x',
     'true',

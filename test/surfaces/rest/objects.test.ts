@@ -375,6 +375,11 @@ test('what is published', async (t) => {
     await t.rejects(VersionStore.open(p.published), { name: 'PublishedDamaged' });
     writeFileSync(join(p.published, 'head'), `${head}\n`);
     t.equal((await VersionStore.open(p.published)).head?.id, head);
+    const drafts = join(p.published, 'drafts');
+    const { size } = await Drafts.open(drafts);
+    for (const [i, text] of ['', '{', 'null', '{"text":1}'].entries())
+      writeFileSync(join(drafts, `draft-${String(i).repeat(32)}.json`), text);
+    t.equal((await Drafts.open(drafts)).size, size, 'a file that is no draft is left out');
   });
 
   await t.test('leaves a log that verifies', async (t) => {
@@ -409,6 +414,7 @@ test('what cannot be published', async (t) => {
       "the system's own table": own('pg_catalog.pg_roles'),
       "the system's own view": own('information_schema.tables'),
       'a store of text that nothing is redacted in': own('osl_content.chunk_labels_raw'),
+      'such a store, in quotes': own('"osl_content".chunk_labels_raw'),
       'a rollup of all rows': own('osl_rollups.orders_by_day'),
       'a rollup': { rollups: { r: { entity: 'order', dimensions: ['region'], max_age: 60 } } },
       'an allowlist': { raw_sql: { allow: ['db.shop.samples'] } },
@@ -427,6 +433,11 @@ test('what cannot be published', async (t) => {
         },
       },
       'a reranker': { rerankers: { best: { protocol: 'cohere', url_env: 'ELSEWHERE', model: 'm' } } },
+      'what may be NULL': table({
+        ...customers,
+        email: { type: 'text', sensitivity: 'pii', nullable: false },
+      }),
+      'how a column is stored': table({ email: { type: 'text', sensitivity: 'pii', stored: 'inet' } }),
       'a type': table({ ...customers, tax_no: { type: 'bytea', sensitivity: 'secret' } }),
     };
     for (const [what, fragment] of Object.entries(fragments)) {
@@ -456,6 +467,15 @@ test('what cannot be published', async (t) => {
       fragment: 'metrics:\n  a: { entity: order, expression: sum(nothing) }\n  b: 7\n',
     });
     t.match(reply.json(), { status: 422, code: 'E1002', diagnostics: [{ range: { start: { line: 3 } } }] });
+    const renamed = {
+      connectors: { db: { tables: { 'shop."customers"': { columns: { email: { type: 'text' } } } } } },
+    };
+    const twice = await p.post({ fragment: renamed });
+    t.match(
+      twice.json(),
+      { code: 'E1002', diagnostics: [{ code: 'M1005' }] },
+      'a second name, without labels',
+    );
     const missing = { entities: { customer: { ...document.entities['customer'], columns: ['id'] } } };
     const broken = await p.post({ fragment: missing });
     t.match(broken.json(), { code: 'E1002', diagnostics: [{ document: 'policy', code: /^P/ }] });

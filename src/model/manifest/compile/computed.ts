@@ -141,7 +141,7 @@ function mustBeAbout(
   path: Path,
   problems: Problems,
 ): void {
-  const declared = facets[facet];
+  const declared = Object.hasOwn(facets, facet) ? facets[facet] : undefined;
   const known = Object.keys(facets).filter((f) => facets[f]?.entity === entity);
   if (declared === undefined) problems.unknown([...path, 'facet'], 'facet', facet, known);
   else if (declared.entity !== entity) {

@@ -13,7 +13,7 @@ import {
   frozenMap,
   type Table,
 } from '../manifest.js';
-import { tableNamed } from '../name.js';
+import { tableName, tableNamed } from '../name.js';
 
 export function connectorsOf(document: ManifestDocument, problems: Problems): ReadonlyMap<string, Connector> {
   return frozenMap(
@@ -89,6 +89,16 @@ function tableOf(
   problems: Problems,
 ): Table {
   const { schema, table } = tableNamed(key);
+  // INVARIANT: a table has one name. Under a second one its columns could lack their labels.
+  const name = tableName({ schema, table });
+  if (name !== key)
+    problems.add(
+      CODES.badName,
+      path,
+      `\`${key}\` has quotes that it does not need`,
+      `write \`${name}\``,
+      true,
+    );
   if (schema.startsWith('pg_') || schema === 'information_schema') {
     problems.add(
       CODES.reserved,

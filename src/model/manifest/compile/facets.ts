@@ -116,6 +116,15 @@ function facetColumns(
   const metadata = columnsOf(f.metadata ?? [], [...path, 'metadata'], table, [], problems);
   const [entityKey, documentId, text] = [one('entity_key'), one('document_id'), one('text')];
   if (entityKey === null || documentId === null || text === null) return null;
+  const other = metadata.find((c) => c.name === entityKey.name && c.physical !== entityKey.physical);
+  if (other !== undefined)
+    problems.add(
+      CODES.duplicateName,
+      [...path, 'metadata', other.name],
+      `\`${other.name}\` is also the name of the entity key, which is another column`,
+      'choose another name for the column',
+      true,
+    );
   const key = keyOf(entity, [...path, 'entity'], problems);
   if (key !== null) mustMatch(entityKey, key, [...path, 'entity_key'], problems);
   const isFile = f.format === 'pdf' && text.type === 'bytea';

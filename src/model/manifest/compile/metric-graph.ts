@@ -17,7 +17,12 @@ import { CODES, type Path, type Problems, type RelationMap } from '../diagnostic
 const MOST_LEAVES = 100;
 const MOST_LEVELS = 20;
 
-interface ResolvedMetric {
+interface ResolvedMetric extends CombinedMetric {
+  /** Length of the longest chain of metrics made of metrics, this one included. */
+  readonly levels: number;
+}
+
+interface CombinedMetric {
   readonly metric: Metric;
   readonly entities: ReadonlySet<string>;
   readonly leaves: number;
@@ -53,7 +58,7 @@ export function resolvedMetrics(
         problems.add(CODES.conflict, at, `a metric cannot be made of itself: ${circle}`);
         return null;
       }
-      if (path.length === MOST_LEVELS) {
+      if (path.length + (known.get(input)?.levels ?? 1) > MOST_LEVELS) {
         problems.add(CODES.notAllowed, at, `metrics are made of metrics more than ${MOST_LEVELS} times here`);
         return null;
       }
@@ -62,7 +67,9 @@ export function resolvedMetrics(
       return resolve(input, path);
     });
     const whole = inputs.every((i) => i !== null) ? inputs.filter((i) => i !== null) : null;
-    const resolved = whole === null ? null : combined(metric, whole, graph, problems);
+    const made = whole === null ? null : combined(metric, whole, graph, problems);
+    const levels = 1 + Math.max(0, ...(whole ?? []).map((i) => i.levels));
+    const resolved = made === null ? null : { ...made, levels };
     known.set(name, resolved);
     return resolved;
   };
@@ -107,7 +114,7 @@ function combined(
   inputs: readonly ResolvedMetric[],
   graph: MetricRelations,
   problems: Problems,
-): ResolvedMetric | null {
+): CombinedMetric | null {
   const path: Path = ['metrics', metric.name];
   if (metric.type === 'simple') {
     return { metric, entities: new Set([metric.entity]), leaves: 1, cumulative: false };
@@ -144,7 +151,7 @@ function resolvedConversion(
   inputs: readonly ResolvedMetric[],
   graph: MetricRelations,
   problems: Problems,
-): ResolvedMetric | null {
+): CombinedMetric | null {
   const [base, later] = inputs.map((i) => i.metric);
   const joined =
     base === undefined || later === undefined

@@ -573,10 +573,13 @@ const term = closed(
 
 const rawSql = closed(
   {
-    allow: list(
-      { ...source, description: 'Table: `connector.schema.table`, or `{connector, table}`.' },
-      'Tables that raw SQL may name. Each must be the source of exactly one entity or bridge, whose policy applies.',
-    ),
+    // Not `uniqueItems`: the compiler finds repeated tables, also in different notations.
+    allow: {
+      type: 'array',
+      items: { ...source, description: 'Table: `connector.schema.table`, or `{connector, table}`.' },
+      description:
+        'Tables that raw SQL may name. Each must be the source of exactly one entity or bridge, whose policy applies.',
+    },
   },
   ['allow'],
   'SQL over the original table names, for existing queries. Without this key it is disabled.',

@@ -414,7 +414,7 @@ export const POLICY_SCHEMA = {
         'Mask of each sensitivity label; a label that is not listed is `deny`.',
       ),
       order: named(
-        NAME_RULE,
+        MODEL_RULE,
         choice(['by_key'], 'Results that read it have a total order: by key if the query leaves it open.'),
         'Entities and bridges whose hidden rows must not influence the order of a result; costs a sort.',
       ),
