@@ -87,6 +87,19 @@ test('whatever is changed of a proof is told', async (t) => {
     t.match(await checkProof(nonsense, key), { ok: false, record: null });
 });
 
+test('a browser without Ed25519 says so', async (t) => {
+  const { key, texts } = await proofsOf(1);
+  const { importKey } = crypto.subtle;
+  t.teardown(() => {
+    crypto.subtle.importKey = importKey;
+  });
+  crypto.subtle.importKey = () => Promise.reject(new DOMException('unknown', 'NotSupportedError'));
+  t.match(await checkProof(texts[0] ?? '', key), {
+    ok: false,
+    steps: [{ ok: true }, { ok: false, detail: 'this browser cannot read an Ed25519 key' }],
+  });
+});
+
 test('quantiles of histograms', (t) => {
   const buckets = [
     { le: 0.001, count: 50 },

@@ -337,6 +337,43 @@ if (SKIP !== false || postgres === null) {
     await visit.close();
   });
 
+  await t.test('the pools of a connector and of its standby are told apart', async (t) => {
+    const visit = await open('operations');
+    const { page } = visit;
+    const pool = {
+      ...{ process: 'server', connector: 'shop', purpose: 'questions' },
+      size: 4,
+      open: 1,
+      waiting: 0,
+    };
+    const pools = [null, 'eu-1'].map((standby) => ({ ...pool, standby, running: 1, reach: 'open' }));
+    await page.route('**/admin/pools', (route) => route.fulfill({ json: { request_id: 'r', pools } }));
+    await visit.click('tab', 'Pools');
+    await until(async () => (await page.getByRole('rowheader', { name: /^shop/ }).count()) === 2);
+    t.strictSame(await page.getByRole('rowheader', { name: /^shop/ }).allTextContents(), [
+      'shop',
+      'shop/eu-1',
+    ]);
+    await visit.close();
+  });
+
+  await t.test('a page of requests that cannot be loaded says so, whatever else failed before', async (t) => {
+    const visit = await open('requests', { expects: /Failed to load resource/ });
+    const { page } = visit;
+    await page.route('**/admin/access-requests*', (route) =>
+      route.fulfill({ json: { request_id: 'r', requests: [], next: 'older' } }),
+    );
+    await page.reload();
+    await page.getByRole('button', { name: 'Older access requests' }).waitFor();
+    await page.route('**/{osl,admin}/**', (route) => route.abort());
+    await page.waitForRequest('**/osl/approvals', { timeout: 30_000 });
+    await page.waitForTimeout(500);
+    await visit.click('button', 'Older access requests');
+    await page.getByText('The gateway cannot be reached.').waitFor();
+    t.pass('it is told');
+    await visit.close();
+  });
+
   await t.test('task: see what was slow, and when', async (t) => {
     const token = await tokenOf(place, ['user:analyst']);
     const secret = `select name from osl.entities.account where name <> '${HOSTILE}' and id = 4711`;

@@ -210,8 +210,14 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     const at = receipt.indexOf('extra ') + 30;
     await pasted.fill(`${receipt.slice(0, at)}${receipt[at] === 'A' ? 'B' : 'A'}${receipt.slice(at + 1)}`);
     await page.getByText('Not proved').waitFor();
+    await page.evaluate(
+      'const { subtle } = crypto, verify = subtle.verify.bind(subtle); subtle.verify = (...of) => new Promise((end) => setTimeout(() => end(verify(...of)), 1000))',
+    );
+    await pasted.fill(receipt);
     await pasted.fill('something else');
     await page.getByText(/a proof begins with/).waitFor();
+    await page.waitForTimeout(2_000);
+    t.equal(await page.getByText(/^Proved/).count(), 0, 'no verdict on what is no longer there');
     await page.getByRole('link', { name: 'Ask' }).click();
     await page.getByRole('textbox', { name: EDITOR }).waitFor();
     visit.clean(t);

@@ -1,3 +1,4 @@
+import { callerOf } from 'osl-console/api/caller';
 import {
   changeOf,
   type MetricsColumn,
@@ -10,6 +11,7 @@ import {
 } from 'osl-console/screens/metrics/answer/columns';
 import { drawingOf, MOST_BARS, MOST_LINES } from 'osl-console/screens/metrics/answer/plot';
 import { compareAnswers, curlOf, daysOf, tableOf } from 'osl-console/screens/metrics/answer/table';
+import { askMetrics } from 'osl-console/screens/metrics/answer/useMetricsAnswer';
 import { dimensionsFor, entitiesIn } from 'osl-console/screens/metrics/catalog/dimensions';
 import { bodyOf, conditionOf, literalOf } from 'osl-console/screens/metrics/choice/body';
 import {
@@ -228,7 +230,7 @@ test('two periods are put together by the place of each row', async (t) => {
     ['2025-10-01', 7],
   ]);
   const days = { start: '2026-01-01', end: '2026-03-31' };
-  const { pairs } = compareAnswers(now, days, before, { start: '2025-10-01', end: '2025-12-31' });
+  const { pairs } = compareAnswers(now, days, before, { start: '2025-10-01', end: '2025-12-31' }, true);
   t.strictSame(
     pairs.map((p) => [p.now?.['metric_time__month'], p.before?.['revenue'] ?? null]),
     [
@@ -249,6 +251,44 @@ test('two periods are put together by the place of each row', async (t) => {
     ['+42.9%', '—', '—'],
     'no change of what is not there',
   );
+});
+
+test('a row that an answer may lack is not compared as if it had no value', async (t) => {
+  const { fetch } = globalThis;
+  t.teardown(() => {
+    globalThis.fetch = fetch;
+  });
+  const claims = Buffer.from(JSON.stringify({ sub: 'user:ann', exp: 4e9 })).toString('base64url');
+  const caller = callerOf(`e.${claims}.s`, { renew: null });
+  if (caller === null) throw new Error('no caller');
+  const answerOf = (regions: readonly string[], truncated = false): Response =>
+    Response.json({
+      request_id: 'r',
+      columns: ['customer__region', 'revenue'].map((name) => figure(name)),
+      rows: regions.map((customer__region, i) => ({ customer__region, revenue: i })),
+      row_count: regions.length,
+      truncated,
+      redacted_columns: [],
+    });
+  const choice: Choice = { ...CHOICE, groups: [{ name: 'customer__region', grain: null }], limit: 3 };
+  const compared = async (now: Response, before: Response): Promise<readonly unknown[]> => {
+    const answers = [now, before].values();
+    globalThis.fetch = async () => answers.next().value ?? Response.error();
+    const { compared, uncompared } = await askMetrics(caller, choice);
+    return [compared?.pairs.map(({ now, before }) => (now ?? before)?.['customer__region']), uncompared];
+  };
+  const past = ['us', 'jp', 'eu'];
+  t.strictSame(await compared(answerOf(['eu', 'us']), answerOf(past)), [['eu', 'us', 'jp'], null]);
+  t.strictSame(
+    await compared(answerOf(['eu', 'us', 'br']), answerOf(past)),
+    [['eu', 'us', 'br'], null],
+    'limit',
+  );
+  t.strictSame(await compared(answerOf(['eu'], true), answerOf(past)), [['eu'], null], 'a cap');
+  t.match(await compared(answerOf(['eu']), answerOf(['us'], true)), [
+    ['eu', 'us'],
+    /some earlier values are missing/,
+  ]);
 });
 
 test('times make lines, categories bars, a figure alone a tile', async (t) => {

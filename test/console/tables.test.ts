@@ -1,5 +1,7 @@
 import { LineSplitter } from 'osl-console/api/ask';
 import { identityOf } from 'osl-console/api/caller';
+import { init } from 'osl-console/parts/chart/echarts';
+import { optionOf } from 'osl-console/parts/chart/option';
 import { scrollTo, TALLEST, windowOf } from 'osl-console/parts/grid/grid-data';
 import { caretOf } from 'osl-console/parts/load/format';
 import { type JsonValue, momentOf, RowStore } from 'osl-console/parts/rows/row-store';
@@ -15,6 +17,30 @@ import { planTree } from 'osl-console/screens/ask/plan-tree';
 import { insertionAt, schemaLines } from 'osl-console/screens/ask/schema/schema-lines';
 import { hashOf, placeOf } from 'osl-console/shell/routes';
 import { test } from 'tap';
+
+test('a day stands at its own mark on the axis, whatever the time zone of the browser', async (t) => {
+  const { TZ } = process.env;
+  t.teardown(() => {
+    process.env['TZ'] = TZ ?? 'UTC';
+  });
+  process.env['TZ'] = 'America/Los_Angeles';
+  const spec = chartFor({
+    columns: [
+      { name: 'day', type: 'date' },
+      { name: 'n', type: 'int4' },
+    ],
+    rows: 3,
+    at: (row, column) => (column === 0 ? `2026-01-0${row + 1}` : row),
+  });
+  if (spec === null) throw new Error('no chart');
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 900, height: 300 });
+  t.teardown(() => chart.dispose());
+  chart.setOption(
+    optionOf(spec, { text: '#000', quiet: '#000', line: '#000', panel: '#fff', series: ['#000'] }),
+  );
+  const labels = [...chart.renderToSVGString().matchAll(/>([^<>]+)<\/text>/g)].map(([, label]) => label);
+  t.match(labels.slice(-3), ['2026', '2', '3']);
+});
 
 test('the chart that the shape of an answer asks for', async (t) => {
   const cases: readonly (readonly [

@@ -131,7 +131,12 @@ test('HTML is read without its tags', (t) => {
   t.equal(htmlText('a < b'), 'a < b');
   t.equal(htmlText('<p>open <b'), 'open <b');
   t.equal(htmlText('x<!-- never closed <p>y</p>'), 'x');
-  t.equal(htmlText('&#0;&#xd800;&#1114112;&nosuch;'), '\ufffd\ufffd\ufffd&nosuch;');
+  t.equal(htmlText('&#0;&#xd800;&#1114112;&nosuch;&qacute;'), '\ufffd\ufffd\ufffd&nosuch;&qacute;');
+  t.equal(
+    htmlText('Ko&zcaron;&aacute;k, &Lstrok;&oacute;d&zacute;, Erd&#00000000337;s'),
+    'Kožák, Łódź, Erdős',
+  );
+  t.equal(htmlText('&sup2;&times;&Aring;&ccedil;&yuml;&Oslash;&THORN;&iquest;&sdot;'), '²×ÅçÿØÞ¿⋅');
   for (const bad of ['<a', '<!--', '<script>', '&', '</p', '<a "']) {
     const begun = processorMs();
     htmlText(`${bad.repeat(200_000)}>`);

@@ -123,6 +123,7 @@ export const DETECTED: Readonly<Record<string, readonly string[]>> = {
     '⟦+49 30 901820⟧, ⟦(555) 123-4567⟧, ⟦+44 (0)20 7946 0958⟧',
     'zu Hause ⟦030 901820⟧, mobil ⟦0176/12345678⟧, ⟦(030) 901820⟧',
     'home ⟦020 7946 0958⟧ or ⟦07400 123456⟧',
+    'Zimmer 12 ⟦030 901820⟧, ⟦+49 170 1234567⟧ 10115 Berlin',
     'am 24.12.2024 um 12:30, Rechnung 20240102-12345, Version 1.2.3.4567',
     'sizes 100 200 300 and 12345678',
   ],
@@ -141,6 +142,7 @@ export const DETECTED: Readonly<Record<string, readonly string[]>> = {
   card: [
     'paid with ⟦4111 1111 1111 1111⟧ or ⟦5555555555554444⟧',
     'amex ⟦3782 822463 10005⟧, mir ⟦2200 0000 0000 0004⟧',
+    'invoice 10234 ⟦4111 1111 1111 1111⟧ 12/26 123',
     '4111 1111 1111 1112 has a wrong digit, 1234 5678 9012 3456 is nobody’s',
     '1700000000000 is a time, 79927398713 too short',
   ],

@@ -153,6 +153,15 @@ test('bad arguments are told before anything runs', async (t) => {
     const schema = { type: 'object', properties: { a: bad } };
     t.throws(() => checkDecoder('EXTRACT', { schema }), { name: 'InvalidArgument' }, JSON.stringify(bad));
   }
+  const extract = (length: number) => () =>
+    checkDecoder('EXTRACT', {
+      schema: {
+        type: 'object',
+        properties: { a: { anyOf: Array.from({ length }, (_, i) => ({ const: i })) } },
+      },
+    });
+  t.doesNotThrow(extract(199));
+  t.throws(extract(200), { message: /takes a schema of 200 parts at most/ }, 'its compilation is quadratic');
   t.strictSame([...checkArguments('OUTLIER', {})], [['k', 5]]);
 });
 

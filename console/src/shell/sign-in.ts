@@ -36,10 +36,20 @@ export function signedInCaller(
   signedIn: SignedIn,
   options: { readonly admin: boolean; readonly stored: boolean; readonly ended?: () => void },
 ): SignedInCaller | null {
+  let { token: last } = signedIn;
+  // A renewal may end only after the user has signed out, or in as somebody else.
+  const isStored = (): boolean => kept()?.token === last;
   const caller = callerOf(signedIn.token, {
     renew: renewalOf(signedIn, options.admin),
-    ...(options.stored && { kept: (token: string) => keep({ ...signedIn, token }) }),
-    ...(options.ended !== undefined && { ended: options.ended }),
+    ...(options.stored && {
+      kept: (token: string) => {
+        if (isStored()) keep({ ...signedIn, token });
+        last = token;
+      },
+    }),
+    ended: () => {
+      if (isStored()) options.ended?.();
+    },
   });
   if (caller !== null && options.stored) keep(signedIn);
   return caller;

@@ -288,7 +288,8 @@ const KEYWORDS: ReadonlySet<string> = new Set([
   ...['anyOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
 ]);
 const DEEPEST = 8;
-const MOST_PROPERTIES = 200;
+/** Maximum number of properties, items and alternatives: the time to compile `anyOf` is quadratic in their number. */
+const MOST_PARTS = 200;
 
 /**
  * Checks a caller's object schema against our limits.
@@ -296,7 +297,7 @@ const MOST_PROPERTIES = 200;
  * @throws InvalidArgument
  */
 export function objectSchema(operator: string, schema: JsonSchema): JsonSchema {
-  checkSchema(operator, schema, 0);
+  checkSchema(operator, schema, 0, { parts: 0 });
   const { type, properties } = schema;
   if (type !== 'object' || !isObject(properties) || Object.keys(properties).length === 0) {
     throw new InvalidArgument(operator, 'needs the schema of an object with `properties`');
@@ -309,8 +310,11 @@ export function objectSchema(operator: string, schema: JsonSchema): JsonSchema {
   return schema;
 }
 
-function checkSchema(operator: string, schema: unknown, depth: number): void {
+/** @param size number of parts checked so far */
+function checkSchema(operator: string, schema: unknown, depth: number, size: { parts: number }): void {
   if (!isObject(schema)) throw new InvalidArgument(operator, 'got a schema that is not valid');
+  if (size.parts++ > MOST_PARTS)
+    throw new InvalidArgument(operator, `takes a schema of ${MOST_PARTS} parts at most`);
   if (depth > DEEPEST) throw new InvalidArgument(operator, `takes a schema of ${DEEPEST} levels at most`);
   for (const keyword of Object.keys(schema)) {
     if (!KEYWORDS.has(keyword)) throw new InvalidArgument(operator, `takes no \`${keyword}\` in a schema`);
@@ -319,14 +323,13 @@ function checkSchema(operator: string, schema: unknown, depth: number): void {
   if (properties !== undefined) {
     if (!isObject(properties)) throw new InvalidArgument(operator, 'got a schema that is not valid');
     const names = Object.keys(properties);
-    if (names.length > MOST_PROPERTIES || names.includes('__proto__')) {
-      throw new InvalidArgument(operator, 'got a schema with properties that it does not take');
-    }
-    for (const name of names) checkSchema(operator, properties[name], depth + 1);
+    if (names.includes('__proto__'))
+      throw new InvalidArgument(operator, 'takes no property `__proto__` in a schema');
+    for (const name of names) checkSchema(operator, properties[name], depth + 1, size);
   }
-  if (items !== undefined) checkSchema(operator, items, depth + 1);
-  if (isObject(additionalProperties)) checkSchema(operator, additionalProperties, depth + 1);
-  if (Array.isArray(anyOf)) for (const one of anyOf) checkSchema(operator, one, depth + 1);
+  if (items !== undefined) checkSchema(operator, items, depth + 1, size);
+  if (isObject(additionalProperties)) checkSchema(operator, additionalProperties, depth + 1, size);
+  if (Array.isArray(anyOf)) for (const one of anyOf) checkSchema(operator, one, depth + 1, size);
 }
 
 /** Loads Ajv on first use, since only decoders need it. */

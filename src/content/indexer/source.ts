@@ -233,40 +233,88 @@ function replacementFor(name: string): string {
   return BLOCKS.has(plain) ? '\n\n' : '';
 }
 
-/** Entity names of U+00A0 to U+00FF, in order. */
-const LATIN_1 = (
-  'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro ' +
-  'para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil ' +
-  'Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave ' +
-  'Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml ' +
-  'igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute ' +
-  'thorn yuml'
-).split(' ');
+/** Characters of entities, by name; `MARKS` has those of letters with a mark. */
 const ENTITIES: ReadonlyMap<string, string> = new Map([
-  ...LATIN_1.map((name, i): [string, string] => [name, String.fromCharCode(0xa0 + i)]),
+  ...(
+    'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute ' +
+    'micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest'
+  )
+    .split(' ')
+    .map((name, i): [string, string] => [name, String.fromCharCode(0xa0 + i)]),
   ...Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", euro: '€', trade: '™', bull: '•' }),
   ...Object.entries({ ndash: '–', mdash: '—', hellip: '…', lsquo: '‘', rsquo: '’', ldquo: '“', rdquo: '”' }),
   ...Object.entries({
-    OElig: 'Œ',
-    oelig: 'œ',
-    Scaron: 'Š',
-    scaron: 'š',
-    Yuml: 'Ÿ',
+    times: '×',
+    divide: '÷',
+    sdot: '⋅',
     zwnj: '\u200c',
     zwj: '\u200d',
+    szlig: 'ß',
+    inodot: 'ı',
+  }),
+  ...Object.entries({
+    AElig: 'Æ',
+    aelig: 'æ',
+    OElig: 'Œ',
+    oelig: 'œ',
+    Oslash: 'Ø',
+    oslash: 'ø',
+    ENG: 'Ŋ',
+    eng: 'ŋ',
+  }),
+  ...Object.entries({
+    ETH: 'Ð',
+    eth: 'ð',
+    THORN: 'Þ',
+    thorn: 'þ',
+    Dstrok: 'Đ',
+    dstrok: 'đ',
+    Hstrok: 'Ħ',
+    hstrok: 'ħ',
+  }),
+  ...Object.entries({
+    Lstrok: 'Ł',
+    lstrok: 'ł',
+    Tstrok: 'Ŧ',
+    tstrok: 'ŧ',
+    Lmidot: 'Ŀ',
+    lmidot: 'ŀ',
+    napos: 'ŉ',
   }),
 ]);
 
+/** Combining marks by the end of an entity's name: `eacute` is an e with an acute. */
+const MARKS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    grave: '\u0300',
+    acute: '\u0301',
+    circ: '\u0302',
+    tilde: '\u0303',
+    macr: '\u0304',
+    breve: '\u0306',
+  })
+    .concat(
+      Object.entries({ dot: '\u0307', uml: '\u0308', ring: '\u030a', dblac: '\u030b', caron: '\u030c' }),
+    )
+    .concat(Object.entries({ cedil: '\u0327', ogon: '\u0328' })),
+);
+
 function decodeEntities(text: string): string {
   return text.replace(
-    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,7}));/gi,
+    /&(?:#0*(\d{1,7})|#x0*([0-9a-f]{1,6})|([a-z][a-z0-9]{1,7}));/gi,
     (whole, decimal, hex, name) => {
-      if (name !== undefined) return ENTITIES.get(name) ?? whole;
+      if (name !== undefined) return ENTITIES.get(name) ?? letterWithMark(name) ?? whole;
       const point = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
       const isCharacter = point > 0 && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
       return isCharacter ? String.fromCodePoint(point) : '\ufffd';
     },
   );
+}
+
+/** Returns the letter of an entity such as `eacute`; null if there is no such letter. */
+function letterWithMark(name: string): string | null {
+  const letter = `${name.charAt(0)}${MARKS.get(name.slice(1)) ?? ''}`.normalize('NFC');
+  return MARKS.has(name.slice(1)) && letter.length === 1 ? letter : null;
 }
 
 /** Reduces white space to one space between words and one empty line between blocks. */

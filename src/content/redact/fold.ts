@@ -79,6 +79,8 @@ const SAME: readonly (readonly [to: string, from: string])[] = [
   ["'", '`´‘’‛′ʹʻʼʽˈ՚׳＇᾽᾿ꞌ'],
   ['-', '‐‑‒–—―−⁃﹘﹣－᠆־'],
   ['σ', 'ς'],
+  // The lower case of the capital letter, whose upper case is not SS.
+  ['ss', 'ß'],
   ['ae', 'æ'],
   ['oe', 'œ'],
   ['o', 'ø'],
@@ -101,7 +103,7 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
 const ALIKE = new RegExp(`[${[...LETTERS.keys()].join('')}]|(?![0-9])\\p{Nd}`, 'gu');
 
 /** Value of a decimal digit in any script. Each script has its ten digits in sequence, starting from zero. */
-function digitOf(character: string): string {
+export function digitOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   let zero = code;
   while (code - zero < 9 && /\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero--;

@@ -46,7 +46,7 @@ export interface StoreState {
 const INDEXED_AT = sql`pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
 /** Version of redaction's word matching; incremented with every change to `redact/`. */
-const FOLDING = 3;
+const FOLDING = 4;
 
 /**
  * Two hashes of everything that determines a store's rows except the embedder, separated by a dot: 24 hex digits for

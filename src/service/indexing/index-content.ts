@@ -71,6 +71,8 @@ export async function indexContent(
       await system.grantRead(STORE_SCHEMA);
     } catch (error) {
       throw toIndexError(error, manifest, facet);
+    } finally {
+      await embedder.close();
     }
   }
   return summaries;

@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { sql } from '../../../src/base/sql.js';
 import { openEmbedder } from '../../../src/content/index.js';
@@ -109,4 +110,18 @@ t.test('texts of nothing have vectors of nothing', async (t) => {
   t.teardown(() => embedder.close());
   for (const vector of await embedder.embed(['', ' \n', '?!', '\u0000'], 'document'))
     t.ok(vector.every((x) => x === 0));
+});
+
+t.test('each indexing ends the thread of its model', async (t) => {
+  const meaning = await formsWith('sentences-v1');
+  t.teardown(() => meaning.close());
+  const running = new Set<Worker>();
+  const begun = (worker: Worker): void => {
+    running.add(worker);
+    worker.once('exit', () => running.delete(worker));
+  };
+  process.on('worker', begun);
+  await meaning.reindex();
+  process.off('worker', begun);
+  t.equal(running.size, 0);
 });

@@ -56,6 +56,8 @@ export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOpt
   };
   return {
     animation: false,
+    // As in the table: with the browser's time zone, a date would become the evening before.
+    useUTC: true,
     color: [...colours.series],
     backgroundColor: 'transparent',
     textStyle: { fontFamily: 'system-ui, sans-serif' },

@@ -1,4 +1,4 @@
-import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
+import { type ChangeEvent, type DragEvent, useId, useRef, useState } from 'react';
 import { Empty } from '../Empty.js';
 import { FactList } from '../FactList.js';
 import { formatTime } from '../load/format.js';
@@ -22,11 +22,18 @@ export function ProofFileCheck() {
   const [given, setGiven] = useState<GivenProofs | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   const [verdicts, setVerdicts] = useState<readonly ProofCheck[]>([]);
+  /** The latest check; the verdicts of an earlier one that takes longer belong to other proofs or another key. */
+  const latest = useRef({});
   const check = async (proofs: GivenProofs | null, by: string): Promise<void> => {
+    const own = {};
+    latest.current = own;
     setVerdicts([]);
     if (proofs === null || by.trim() === '') return;
     const texts = proofsIn(proofs.text);
-    setVerdicts(await Promise.all((texts.length === 0 ? [''] : texts).map((text) => checkProof(text, by))));
+    const checked = await Promise.all(
+      (texts.length === 0 ? [''] : texts).map((text) => checkProof(text, by)),
+    );
+    if (latest.current === own) setVerdicts(checked);
   };
   const give = async (proofs: GivenProofs | null): Promise<void> => {
     setFault(null);

@@ -167,7 +167,11 @@ async function isSigned({ body, signatures }: Note, { name, id, key }: LogKey): 
     (s) => s.name === name && s.blob.length === 68 && isSame(s.blob.slice(0, 4), id),
   );
   if (own.length === 0) return false;
-  const imported = await subtle().importKey('raw', key, { name: 'Ed25519' }, false, ['verify']);
+  const imported = await subtle()
+    .importKey('raw', key, { name: 'Ed25519' }, false, ['verify'])
+    .catch(() => {
+      throw new NotAProof('this browser cannot read an Ed25519 key');
+    });
   for (const { blob } of own)
     if (await subtle().verify({ name: 'Ed25519' }, imported, blob.slice(4), utf8(body))) return true;
   return false;

@@ -92,14 +92,14 @@ function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
       columns={['connector', 'process', 'for', 'in use', ...numberColumns('open', 'wait'), 'database']}
     >
       {pools.map((pool) => (
-        <tr key={`${pool.process} ${pool.connector} ${pool.purpose}`}>
-          <th scope="row">{pool.connector}</th>
+        <tr key={`${pool.process} ${nameOf(pool)} ${pool.purpose}`}>
+          <th scope="row">{nameOf(pool)}</th>
           <td>{pool.process}</td>
           <td>{pool.purpose}</td>
           <td>
             <span className="row meter-line">
               <meter
-                aria-label={`${pool.connector} ${pool.purpose} in use`}
+                aria-label={`${nameOf(pool)} ${pool.purpose} in use`}
                 value={pool.running}
                 max={Math.max(1, pool.size)}
                 high={Math.max(1, pool.size * 0.8)}
@@ -114,6 +114,11 @@ function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
       ))}
     </PlainTable>
   );
+}
+
+/** Returns the connector, followed by the standby if the connections lead to one. */
+function nameOf({ connector, standby }: PoolView): string {
+  return standby === null ? connector : `${connector}/${standby}`;
 }
 
 const REACH: Readonly<Record<string, string>> = {

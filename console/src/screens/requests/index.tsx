@@ -39,8 +39,9 @@ export function Screen() {
     adminGet<RecordPage>(caller, '/admin/audit/records', USES, signal),
   );
   usePolling(approvals.again, REFRESH_MS);
-  const failed = [approvals, ...(isAdmin ? [access, uses] : [])].find(({ error }) => error !== null);
-  if (failed !== undefined && failed.value === null) return <Failed of={failed} />;
+  const loads = [approvals, ...(isAdmin ? [access, uses] : [])];
+  const failed = loads.find(({ error, value }) => error !== null && value === null);
+  if (failed !== undefined) return <Failed of={failed} />;
   const isLoading = approvals.value === null || (isAdmin && (access.value === null || uses.value === null));
   if (isLoading) return <Loading what="requests" />;
   const next = access.value?.next ?? null;

@@ -1,7 +1,8 @@
 import type { DeclaredFacetVersion } from '../../../model/manifest/index.js';
 import type { TextSpan } from '../../chunk.js';
 import { ContentError } from '../../content-error.js';
-import { cards, ibans, nationalIds, spanOf } from './national-id.js';
+import { digitOf } from '../fold.js';
+import { cards, groupedNumbers, ibans, nationalIds, spanOf } from './national-id.js';
 
 /** Finds values of one kind and returns their UTF-16 offsets. Takes time linear in the length of the text. */
 export type Detector = (text: string) => readonly TextSpan[];
@@ -37,18 +38,34 @@ export async function detectorsOf({
 > {
   const named = detectors.map((name): [string, Detector] => [name, detectorNamed(name)]);
   if (phoneCountries.length === 0) return named;
-  return [...named, ['phone', nationalPhones(phoneCountries, await phoneNumbers())]];
+  return [...named, ['phone', overAscii(nationalPhones(phoneCountries, await phoneNumbers()))]];
 }
 
 /** @throws ContentError `unknownDetector` */
 export function detectorNamed(name: string): Detector {
   const known = DETECTOR_NAMES.find((n) => n === name);
-  if (known !== undefined) return DETECTORS[known];
+  if (known !== undefined) return overAscii(DETECTORS[known]);
   throw new ContentError(
     'unknownDetector',
     `detector \`${name}\` is not known`,
     `detectors are ${DETECTOR_NAMES.join(', ')}`,
   );
+}
+
+/** Makes a detector read digits, spaces and hyphens of all kinds as those of ASCII. */
+function overAscii(detect: Detector): Detector {
+  return (text) => detect(/^[\0-\x7f]*$/.test(text) ? text : text.replace(NOT_ASCII, asciiOf));
+}
+
+/** Digits of all scripts, spaces of all widths, full-width characters, and other hyphens between digits. */
+const NOT_ASCII = /(?!\d)\p{Nd}|(?! )\p{Zs}|[！-～]|(?<=\p{Nd})[‐‑‒–−﹣](?=\p{Nd})/gu;
+
+/** Returns the ASCII character for a match of `NOT_ASCII`; never changes the length, so that offsets stay valid. */
+function asciiOf(character: string): string {
+  if (character.length > 1) return character;
+  if (/\p{Nd}/u.test(character)) return digitOf(character);
+  if (/\p{Zs}/u.test(character)) return ' ';
+  return /[！-～]/.test(character) ? character.normalize('NFKC') : '-';
 }
 
 /** Loads `libphonenumber-js` on demand: its numbering plans are large, and most facets do not need them. */
@@ -88,9 +105,12 @@ function emails(text: string): readonly TextSpan[] {
 const INTERNATIONAL =
   /(?<![\p{L}\p{N}+])(?:\+\d{1,3}[ .\-/]?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,5}(?:[ .\-/]?\d{1,5}){1,5}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})(?![\p{L}\p{N}])/gu;
 
-/** Phone number candidates as grouped within a country, possibly with brackets around an area code or trunk zero. */
+/**
+ * Phone number candidates as grouped within a country, possibly with brackets around an area code or trunk zero. After
+ * another number, only those that begin with a bracket or a zero.
+ */
 const NATIONAL =
-  /(?<![\p{L}\p{N}+.,/-])(?:\(0?\d{1,5}\)[ \u00a0./-]?)?\d{1,6}(?:[ \u00a0./-]{1,2}\d{1,8}){0,6}(?![\p{L}\p{N}]|[.,/-]\d)/gu;
+  /(?<![\p{L}\p{N}+.,/-])(?:(?<!\d )|(?=[(0]))(?:\(0?\d{1,5}\)[ ./-]?)?\d{1,6}(?:[ ./-]{1,2}\d{1,8}){0,6}(?![\p{L}\p{N}]|[.,/-]\d)/gu;
 
 /** Matches dates, which are excluded because they have as many digits as phone numbers. */
 const DATE = /^(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})$/;
@@ -99,7 +119,12 @@ const LEAST_DIGITS = 7;
 const MOST_DIGITS = 15;
 
 function internationalPhones(text: string): readonly TextSpan[] {
-  return matches(text, INTERNATIONAL, (digits) => digits >= LEAST_DIGITS + 1);
+  return groupedNumbers(text, INTERNATIONAL, (written) => hasDigits(written, LEAST_DIGITS + 1));
+}
+
+function hasDigits(written: string, least: number): boolean {
+  const digits = written.replace(/\D/g, '').length;
+  return digits >= least && digits <= MOST_DIGITS;
 }
 
 /** The part of `libphonenumber-js` that we use. */
@@ -126,46 +151,38 @@ function nationalPhones(
       'countries are two letters of ISO 3166-1: `DE`, `GB`, `US`',
     );
   return (text) =>
-    matches(
+    groupedNumbers(
       text,
       NATIONAL,
-      (_, written) =>
-        !DATE.test(written) && countries.some((country) => numbers.isValidPhoneNumber(written, country)),
+      (written, run) =>
+        (written === run || /^\(?0/.test(written)) &&
+        hasDigits(written, LEAST_DIGITS) &&
+        !DATE.test(written) &&
+        countries.some((country) => numbers.isValidPhoneNumber(written, country)),
     );
 }
 
-function matches(
-  text: string,
-  form: RegExp,
-  isOne: (digits: number, written: string) => boolean,
-): readonly TextSpan[] {
-  const found: TextSpan[] = [];
-  for (const { 0: written, index } of text.matchAll(form)) {
-    const digits = written.replace(/\D/g, '').length;
-    if (digits >= LEAST_DIGITS && digits <= MOST_DIGITS && isOne(digits, written))
-      found.push({ start: index, end: index + written.length });
-  }
-  return found;
-}
-
-/** Matches tokens with a prefix that identifies their kind or service, and private keys in PEM format. */
+/**
+ * Matches tokens with a prefix that identifies their kind or service, and private keys in PEM format. The end of a token
+ * has no limit, since a mask within a word would let the next match begin there, one more in each round of `redact`.
+ */
 const MARKED: readonly RegExp[] = [
-  /\bgh[opsur]_[A-Za-z0-9]{20,255}/g,
-  /\bgithub_pat_\w{20,255}/g,
-  /\bglpat-[\w-]{16,64}/g,
-  /\bnpm_[A-Za-z0-9]{20,64}/g,
-  /\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)[-_][\w-]{12,255}/g,
-  /\bsk-[A-Za-z0-9]{20,255}/g,
-  /\bxox[abeoprs]-[\w-]{10,255}/g,
+  /\bgh[opsur]_[A-Za-z0-9]{20,}/g,
+  /\bgithub_pat_\w{20,}/g,
+  /\bglpat-[\w-]{16,}/g,
+  /\bnpm_[A-Za-z0-9]{20,}/g,
+  /\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)[-_][\w-]{12,}/g,
+  /\bsk-[A-Za-z0-9]{20,}/g,
+  /\bxox[abeoprs]-[\w-]{10,}/g,
   /\b(?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{16}\b/g,
-  /\bAIza[\w-]{30,45}/g,
-  /\bSG\.[\w-]{16,32}\.[\w-]{16,64}/g,
-  /\bhf_[A-Za-z0-9]{20,64}/g,
-  /\beyJ[\w-]{8,2000}\.eyJ[\w-]{8,4000}\.[\w-]{0,2000}/g,
+  /\bAIza[\w-]{30,}/g,
+  /\bSG\.[\w-]{16,32}\.[\w-]{16,}/g,
+  /\bhf_[A-Za-z0-9]{20,}/g,
+  /\beyJ[\w-]{8,2000}\.eyJ[\w-]{8,4000}\.[\w-]*/g,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]{0,8000}?-----END [A-Z ]{0,40}PRIVATE KEY-----/g,
 ];
-/** Matches a password in a URL. */
-const IN_URL = /(?<=:\/\/[^\s:/@]{0,64}:)[^\s/@[\]]{3,128}(?=@)/g;
+/** Matches a password in a URL. As in browsers, the last at sign ends it. */
+const IN_URL = /(?<=:\/\/[^\s:/@]{0,64}:)[^\s/[\]]{3,128}(?=@)/g;
 /** Matches a value assigned to a name that suggests a secret. */
 const ASSIGNED =
   /(?<=(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|auth)["']?\s{0,3}[:=]\s{0,3}["']?)[A-Za-z0-9_+/=.~-]{12,255}/gi;
@@ -217,8 +234,11 @@ function bitsPerCharacter(token: string): number {
   return bits;
 }
 
-/** Matches the user and password in `scheme://user:password@host`, or the token in `scheme://token@host`. */
-const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>]{1,256}(?=@[\p{L}\p{N}[])/giu;
+/**
+ * Matches the user and password in `scheme://user:password@host`, or the token in `scheme://token@host`. As in browsers,
+ * the last at sign ends them.
+ */
+const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/?#"'<>]{1,256}(?=@[\p{L}\p{N}[])/giu;
 
 function urlCredentials(text: string): readonly TextSpan[] {
   return [...text.matchAll(USER_INFO)].map(({ 0: match, index }) => ({

@@ -4,6 +4,48 @@ export function spanOf(match: RegExpExecArray): TextSpan {
   return { start: match.index, end: match.index + match[0].length };
 }
 
+/**
+ * Finds numbers in runs of groups, which `form` matches. A run may contain more than the number, such as the expiry date
+ * after a card number, or the house number before a phone number. So the longest part that `isNumber` accepts is taken
+ * of those that begin with the run and end with one of its groups; if there is none, the search resumes at the next group.
+ */
+export function groupedNumbers(
+  text: string,
+  form: RegExp,
+  isNumber: (written: string, run: string) => boolean,
+): readonly TextSpan[] {
+  const found: TextSpan[] = [];
+  let [rest, at] = [text, 0];
+  const runs = new RegExp(form);
+  for (let run = runs.exec(rest); run !== null; run = runs.exec(rest)) {
+    const { 0: written, index } = run;
+    const length = lengthOfNumber(written, isNumber);
+    if (length === 0) runs.lastIndex = index + firstGroup(written);
+    else {
+      found.push({ start: at + index, end: at + index + length });
+      // A mask will replace the number, so what follows it directly begins a new word.
+      at += index + length;
+      rest = text.slice(at);
+      runs.lastIndex = 0;
+    }
+  }
+  return found;
+}
+
+function lengthOfNumber(run: string, isNumber: (written: string, run: string) => boolean): number {
+  for (let end = run.length; end > 0; end = run.slice(0, end).search(/[^A-Za-z0-9]+[A-Za-z0-9]*$/))
+    if (isNumber(run.slice(0, end), run)) return end;
+  return 0;
+}
+
+function firstGroup(run: string): number {
+  return /^[^A-Za-z0-9]*[A-Za-z0-9]*/.exec(run)?.[0].length ?? 1;
+}
+
+function compact(written: string): string {
+  return written.replace(/[^A-Za-z0-9]/g, '').toUpperCase();
+}
+
 /** True if `digits` pass the Luhn check (ISO/IEC 7812-1): the checksum must be a multiple of ten. */
 function passesLuhn(digits: string): boolean {
   let sum = 0;
@@ -143,7 +185,7 @@ export function nationalIds(text: string): readonly TextSpan[] {
   const found: TextSpan[] = [];
   for (const { form, holds } of IDS) {
     for (const match of text.matchAll(form)) {
-      if (holds(match[0].replace(/[^A-Za-z0-9]/g, '').toUpperCase())) found.push(spanOf(match));
+      if (holds(compact(match[0]))) found.push(spanOf(match));
     }
   }
   return found;
@@ -196,7 +238,7 @@ function product(a: number, b: number): number {
  * same space or hyphen. `cards` checks the issuer, the length and the check digit.
  */
 const CANDIDATE =
-  /(?<![\p{L}\p{N}.,+-])\d{3,6}(?:([ \u00a0-])\d{3,6}(?:\1\d{2,7}){1,3}|\d{7,16})(?![\p{L}\p{N}]|[.,-]\d)/gu;
+  /(?<![\p{L}\p{N}.,+-])\d{3,6}(?:([ -])\d{3,6}(?:\1\d{2,7}){1,3}|\d{7,16})(?![\p{L}\p{N}]|[.,-]\d)/gu;
 /** Leading digits used by payment card issuers, and the lengths of their numbers. */
 const ISSUERS: readonly (readonly [begins: RegExp, lengths: readonly number[]])[] = [
   [/^4/, [13, 16, 19]],
@@ -211,56 +253,35 @@ const ISSUERS: readonly (readonly [begins: RegExp, lengths: readonly number[]])[
 ];
 
 export function cards(text: string): readonly TextSpan[] {
-  const found: TextSpan[] = [];
-  for (const { 0: match, index } of text.matchAll(CANDIDATE)) {
-    const digits = match.replace(/\D/g, '');
+  return groupedNumbers(text, CANDIDATE, (written) => {
+    const digits = compact(written);
     const issued = ISSUERS.some(
       ([begins, lengths]) => begins.test(digits) && lengths.includes(digits.length),
     );
-    if (issued && passesLuhn(digits)) found.push({ start: index, end: index + match.length });
-  }
-  return found;
+    return issued && passesLuhn(digits);
+  });
 }
 
-/** Matches a possible IBAN (ISO 13616): country code, two check digits, then letters and digits, possibly in groups. */
+/**
+ * Matches a possible IBAN (ISO 13616): country code, two check digits, then letters and digits, possibly in groups or
+ * over two lines.
+ */
 const IBAN_CANDIDATE =
-  /(?<![\p{L}\p{N}])[A-Za-z]{2}\d{2}(?:[ \u00a0.-]?[A-Za-z0-9]{1,4}){2,9}(?![\p{L}\p{N}])/gu;
-/** Length of the country code plus the check digits. */
-const CODE_AND_CHECK = 4;
+  /(?<![\p{L}\p{N}])[A-Za-z]{2}\d{2}(?:(?:[ .-]|\r?\n)?[A-Za-z0-9]{1,4}){2,9}(?![\p{L}\p{N}])/gu;
 /** Length of the shortest IBAN (Norway) and maximum length allowed by the standard. */
 const LEAST_IBAN = 15;
 const MOST_IBAN = 34;
 
 export function ibans(text: string): readonly TextSpan[] {
-  const found: TextSpan[] = [];
-  const candidates = new RegExp(IBAN_CANDIDATE);
-  for (let match = candidates.exec(text); match !== null; match = candidates.exec(text)) {
-    const { 0: candidate, index } = match;
-    const length = ibanLength(candidate);
-    if (length > 0) found.push({ start: index, end: index + length });
-    // The rest of the candidate may contain another IBAN, so the search resumes within it.
-    candidates.lastIndex = index + (length > 0 ? length : CODE_AND_CHECK);
-  }
-  return found;
+  return groupedNumbers(text, IBAN_CANDIDATE, (written) => {
+    const iban = compact(written);
+    return iban.length >= LEAST_IBAN && iban.length <= MOST_IBAN && isIban(iban);
+  });
 }
 
-/**
- * Returns the length in UTF-16 code units of the IBAN at the start of `candidate`, which may include words after the
- * IBAN; 0 if there is no valid IBAN.
- */
-function ibanLength(candidate: string): number {
-  let end = candidate.length;
-  while (end > 0) {
-    const compact = candidate.slice(0, end).replace(/[^A-Za-z0-9]/g, '');
-    if (compact.length < LEAST_IBAN) return 0;
-    if (compact.length <= MOST_IBAN && isIban(compact)) return end;
-    end = Math.max(...[' ', '\u00a0', '.', '-'].map((sign) => candidate.lastIndexOf(sign, end - 1)));
-  }
-  return 0;
-}
-
-function isIban(compact: string): boolean {
-  const moved = `${compact.slice(4)}${compact.slice(0, 4)}`.toUpperCase();
-  const digits = moved.replace(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55));
+function isIban(iban: string): boolean {
+  const digits = `${iban.slice(4)}${iban.slice(0, 4)}`.replace(/[A-Z]/g, (letter) =>
+    String(letter.charCodeAt(0) - 55),
+  );
   return remainder(digits, 97) === 1;
 }

@@ -175,12 +175,16 @@ export interface PeriodComparison {
 /**
  * Pairs the rows of two answers that have the same categories and are in corresponding periods, that is, periods with
  * the same index in their ranges. Rows without a counterpart are kept.
+ *
+ * @param isWhole false if `now` may lack rows; rows of `before` alone are then left out, as their counterpart may be one
+ * of those
  */
 export function compareAnswers(
   now: MetricsReading,
   days: Days,
   before: MetricsReading,
   earlier: Days,
+  isWhole: boolean,
 ): PeriodComparison {
   const rest = new Map(before.rows.map((row) => [placeOf(row, before, earlier), row]));
   const pairs = now.rows.map((row): RowAndEarlier => {
@@ -189,10 +193,8 @@ export function compareAnswers(
     rest.delete(place);
     return { now: row, before: other };
   });
-  return {
-    pairs: [...pairs, ...[...rest.values()].map((row) => ({ now: null, before: row }))],
-    before: earlier,
-  };
+  const others = isWhole ? [...rest.values()] : [];
+  return { pairs: [...pairs, ...others.map((row) => ({ now: null, before: row }))], before: earlier };
 }
 
 function placeOf(row: MetricsRow, { time, categories }: MetricsReading, { start }: Days): string {

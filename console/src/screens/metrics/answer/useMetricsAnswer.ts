@@ -14,7 +14,7 @@ export interface MetricsAnswer {
   readonly answer: Answer;
   readonly reading: MetricsReading;
   readonly compared: PeriodComparison | null;
-  /** Reason why the requested comparison is missing; null if it is present or was not requested. */
+  /** Reason why the requested comparison is missing or has gaps; null if it is complete or was not requested. */
   readonly uncompared: string | null;
 }
 
@@ -72,8 +72,19 @@ export async function askMetrics(
   const other: Choice = { ...choice, range: before, order: null, limit: MOST_BEFORE };
   const body = { ...bodyOf(other), order_by: [] };
   const past = await postJson<Answer>(caller, '/osl/query', body, options);
-  const compared = compareAnswers(reading, span.days, readingOf(other, past.columns, past.rows), before);
-  return { ...plain, compared };
+  const isWhole = choice.groups.length === 0 || isComplete(answer, choice.limit);
+  const earlierReading = readingOf(other, past.columns, past.rows);
+  const compared = compareAnswers(reading, span.days, earlierReading, before, isWhole);
+  return { ...plain, compared, uncompared: isComplete(past, MOST_BEFORE) ? null : INCOMPLETE };
+}
+
+/** Said if an answer for the other period lacks rows. */
+const INCOMPLETE =
+  'The other period has more rows than could be read, so some earlier values are missing: group by less, or filter.';
+
+/** False if the answer may lack rows, because of a cap or the limit of its query. */
+function isComplete({ truncated, rows }: Answer, limit: number): boolean {
+  return !truncated && rows.length < limit;
 }
 
 /** Returns the days to compare and the distance to the other period, or why they cannot be compared. */
