@@ -20,7 +20,7 @@ import {
 import { startAuditTable } from '../../support/audit-table.js';
 import { NO_NATIVE } from '../../support/native-postgres.js';
 import { eventually } from '../../surfaces/rest/fixture.js';
-import { entry, tempDir, WAYS } from '../fixture.js';
+import { entry, in2020, tempDir, WAYS } from '../fixture.js';
 
 const table = await startAuditTable();
 if (table === null) {
@@ -253,12 +253,13 @@ async function cutConnections(): Promise<void> {
 
 t.test('what is kept no more is signed by the gateway and dropped by another role, not before', async (t) => {
   const dir = tempDir();
+  await in2020(async () => {
+    const log = await opened(dir, { checkpointRecords: 40 });
+    for (let n = 0; n < 200; n += 1) await log.append(entry(n));
+    await log.close();
+  });
   const log = await opened(dir, { checkpointRecords: 40 });
   const { writer } = log.stats();
-  for (let n = 0; n < 200; n += 1) {
-    const ts = new Date(Date.UTC(2020, 0, 1) + n).toISOString();
-    await log.append({ ...entry(n), ts });
-  }
   for (let n = 0; n < 60; n += 1) await log.append({ ...entry(n), request_id: `new-${n >> 1}` });
   await log.close();
   // As it would be had these segments been written on a day that is past.
