@@ -195,6 +195,26 @@ t.test('an archive is a log by itself, which ends where the kept one begins', as
   t.equal(verdict.records, (await verifyAuditLog(dir)).kept?.from);
 });
 
+t.test('an archive that was begun late begins where the log began then', async (t) => {
+  const dir = tempDir();
+  const archive = tempDir();
+  for (const place of [null, archive, archive]) {
+    const log = await openAuditLog({ dir, ...OPTIONS });
+    await many(log, 152);
+    await log.close();
+    const [first = ''] = segmentPaths(dir);
+    const keeping = await openAuditLog({ dir, ...OPTIONS, retention: { ms: 1, archive: place } });
+    await eventually(() => !existsSync(first));
+    await keeping.close();
+    t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
+  }
+  const [writer = ''] = readdirSync(archive);
+  const { records, kept, problem } = await verifyAuditLog(join(archive, writer));
+  t.equal(problem, null);
+  t.ok((kept?.from ?? 0) > 100, `from record ${kept?.from}`);
+  t.equal((kept?.from ?? 0) + records, (await verifyAuditLog(dir)).kept?.from);
+});
+
 t.test('an archive that is away is not made, and takes nothing from the log', async (t) => {
   const archive = join(tempDir(), 'mount');
   const { refused, observer } = refusals();
