@@ -22,7 +22,7 @@ export const CHECKPOINTS_FILE = 'checkpoints';
  * permanent.
  */
 export const LATEST_FILE = 'checkpoint.latest';
-/** File with the signed note that replaces deleted segments. */
+/** File with the signed notes that replaced deleted segments. The last one counts; an archive may need an earlier one. */
 export const RETAINED_FILE = 'retained';
 export const PUBLIC_KEY_FILE = 'checkpoint.vkey';
 const ED25519 = 0x01;

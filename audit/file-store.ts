@@ -8,6 +8,7 @@ import {
   LATEST_FILE,
   PUBLIC_KEY_FILE,
   RETAINED_FILE,
+  splitNotes,
 } from './checkpoint.js';
 import {
   createFile,
@@ -34,7 +35,7 @@ import {
 import { newestIndexedBase, SegmentIndexer } from './search/index-files.js';
 import { indexName } from './search/segment-index.js';
 import type { Signer } from './signer.js';
-import { directorySource, type LogSource } from './source.js';
+import { directorySource, type LogSource, segmentNumbers } from './source.js';
 import type { LogStore, NoteStore, ReadingQueue, RetirementPlan, SegmentStore } from './store.js';
 
 /**
@@ -50,8 +51,14 @@ async function archiveSegments(dir: string, archive: string, segments: readonly 
   await mkdir(place, { recursive: true, mode: 0o700 });
   for (const segment of segments)
     await copySegment(join(dir, segmentName(segment)), join(place, segmentName(segment)));
+  const notes = await readFile(join(dir, RETAINED_FILE));
+  const [first = 1] = await segmentNumbers(place);
+  const start = splitNotes(notes).notes.find((note) => note.includes(`\nretained ${first} `));
+  // What was deleted before there was an archive is vouched for as in the log itself.
+  if (start !== undefined)
+    await writeDurablyAsync(join(place, RETAINED_FILE), Buffer.from(`${start}\n`), 0o644);
   await writeDurablyAsync(join(place, PUBLIC_KEY_FILE), key, 0o644);
-  await writeDurablyAsync(join(place, CHECKPOINTS_FILE), await readFile(join(dir, RETAINED_FILE)), 0o644);
+  await writeDurablyAsync(join(place, CHECKPOINTS_FILE), notes, 0o644);
   await syncDirectoryAsync(place);
 }
 
@@ -129,8 +136,10 @@ export class FileStore implements LogStore {
     this.#indexer.soon();
   }
 
+  /** Adds the note to the earlier ones, of which an archive needs the one before its first segment. */
   async retain(note: Buffer): Promise<void> {
-    await writeDurablyAsync(join(this.#dir, RETAINED_FILE), note, 0o644);
+    const notes = Buffer.concat([await this.source.retained(), note]);
+    await writeDurablyAsync(join(this.#dir, RETAINED_FILE), notes, 0o644);
     await syncDirectoryAsync(this.#dir);
   }
 

@@ -28,9 +28,12 @@ export interface AuditReadEvent {
  * Announces a read access before anything is read. The process that writes the log records it within a second or on
  * its next start. Access that bypasses `osl audit` is not recorded.
  *
- * @throws if the directory is not writable, in which case nothing should be read
+ * @throws if the directory is not writable or the event too long, in which case nothing should be read
  */
 export async function announceRead(dir: string, reading: AuditReadEvent): Promise<void> {
+  const bytes = Buffer.from(JSON.stringify(reading));
+  // The writer would record no more than that there was an event, and neither who read nor what for.
+  if (bytes.length > MOST_BYTES) throw new RangeError('what is looked for is too long to be recorded');
   const place = join(dir, READINGS);
   const file = join(place, `${randomUUID()}.json`);
   // Root may read the log of a gateway with another account, which must be able to read and delete the file.
@@ -38,7 +41,7 @@ export async function announceRead(dir: string, reading: AuditReadEvent): Promis
   const isForeign = process.getuid?.() === 0 && uid !== 0;
   await mkdir(place, { recursive: true, mode: 0o700 });
   if (isForeign) await lchown(place, uid, gid);
-  await writeDurablyAsync(file, Buffer.from(JSON.stringify(reading)), 0o600, async (handle) => {
+  await writeDurablyAsync(file, bytes, 0o600, async (handle) => {
     if (isForeign) await handle.chown(uid, gid);
   });
   await syncDirectoryAsync(place);

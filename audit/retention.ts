@@ -11,7 +11,7 @@ import {
   usedEnd,
 } from './format.js';
 import type { Frontier, LogBase } from './frontier.js';
-import type { AuditEntry, AuditRecord } from './record.js';
+import type { AuditEntry } from './record.js';
 import { beginningOf } from './recover.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
@@ -19,7 +19,7 @@ import type { LogStore, RetirementPlan } from './store.js';
 
 /** Retention period of records, and the destination of expired ones. */
 export interface Retention {
-  /** Age of a segment's last record at which the segment expires, ms. */
+  /** Age at which a record expires, ms. A segment expires with the newest of its records. */
   readonly ms: number;
   /** Directory to which expired segment files are copied; null if they are only deleted. */
   readonly archive: string | null;
@@ -28,7 +28,7 @@ export interface Retention {
 const FRAMES_A_TURN = 256;
 
 /**
- * Finds the oldest complete segments whose last record is older than `before`. Verifies them again, up to the first
+ * Finds the oldest complete segments whose records are all older than `before`. Verifies them again, up to the first
  * checkpoint after them, so that the retention note covers only signed records.
  *
  * @returns null if no segment has expired, or no checkpoint follows the expired ones
@@ -41,15 +41,16 @@ async function expiredSegments(
 ): Promise<RetirementPlan | null> {
   const start = await beginningOf(source, key);
   const numbers = (await source.segments()).filter((number) => number > start.base.segment);
-  const old: number[] = [];
-  let until = '';
-  for (const number of numbers.slice(0, -1)) {
-    const last = lastIn(await source.segment(number, false))?.ts;
-    if (last === undefined || last >= before) break;
-    old.push(number);
-    until = last > until ? last : until;
+  let [expired, until] = [0, ''];
+  for (const [i, number] of numbers.slice(0, -1).entries()) {
+    const latest = latestTime(await source.segment(number, false), before);
+    if (latest >= before) break;
+    // A failed start leaves a segment without records, which expires with the next one that has some.
+    if (latest !== '') expired = i + 1;
+    if (latest > until) until = latest;
   }
-  if (old.length === 0) return null;
+  const old = numbers.slice(0, expired);
+  if (expired === 0) return null;
   const roots = await signedRoots(source, key);
   const walk = new VerifyingReader(source.place, start.base, roots);
   let base: LogBase | null = null;
@@ -71,7 +72,7 @@ async function leftSegments(source: LogSource, key: VerifierKey): Promise<Retire
   const segments = (await source.segments()).filter((number) => number <= base.segment);
   const last = segments.at(-1);
   if (last === undefined) return null;
-  return { segments, base, until: lastIn(await source.segment(last, false))?.ts ?? '' };
+  return { segments, base, until: latestTime(await source.segment(last, false)) };
 }
 
 /** Returns the signed retention note, which ends in an empty line. */
@@ -149,16 +150,26 @@ class VerifyingReader {
   }
 }
 
-function lastIn(bytes: Buffer): AuditRecord | null {
+const TIME = Buffer.from(',"ts":"');
+
+/**
+ * Returns the latest time of the records in a segment; empty if it has none. Stops at the first record that is not
+ * older than `before`.
+ */
+function latestTime(bytes: Buffer, before = '~'): string {
   const end = usedEnd(bytes);
-  let last: RecordFrame | null = null;
+  let latest = '';
   for (
     let frame = frameAt(bytes, decodeHeader(bytes)?.end ?? end, end);
-    frame;
+    frame !== null && latest < before;
     frame = frameAt(bytes, frame.next, end)
-  )
-    last = frame;
-  return last === null ? null : (JSON.parse(last.record.toString()) as AuditRecord); // encoded by the writer
+  ) {
+    // Canonical JSON escapes the quotes in strings, so only the member itself begins like this.
+    const start = frame.record.indexOf(TIME) + TIME.length;
+    const time = frame.record.toString('latin1', start, frame.record.indexOf('"', start));
+    if (time > latest) latest = time;
+  }
+  return latest;
 }
 
 const LOOK_MS = 3_600_000;

@@ -23,6 +23,8 @@ export interface LogSource {
   readonly index: LogIndex | null;
   /** Content of a segment. @param live true if a writer may be appending to it */
   segment(number: number, live: boolean): Promise<Buffer>;
+  /** Seq of a stored record that `segment` never returns but a search may find; null if there is none. */
+  strayRecord(): Promise<number | null>;
 }
 
 /** Finds the data needed for inclusion proofs. Untrusted: each proof is checked before it is returned. */
@@ -72,6 +74,7 @@ export function directorySource(dir: string): LogSource {
       const path = join(dir, segmentName(number));
       return live ? readLive(path) : readFile(path);
     },
+    strayRecord: async () => null,
   });
 }
 

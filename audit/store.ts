@@ -9,7 +9,7 @@ export interface RetirementPlan {
   readonly segments: readonly number[];
   /** Position after the last of these segments. A later signed checkpoint covers it. */
   readonly base: LogBase;
-  /** Latest time among the last records of these segments. */
+  /** Latest time of the records in these segments. */
   readonly until: string;
 }
 

@@ -15,7 +15,10 @@ export type ProblemKind =
 
 export interface AuditProblem {
   readonly kind: ProblemKind;
-  /** File name in the log's directory; `anchor` for a given anchor; empty if no segment was read. */
+  /**
+   * File name in the log's directory; `anchor` for a given anchor; empty if no segment was read; the place of the log for
+   * a record that is in no segment.
+   */
   readonly segment: string;
   /** Byte offset in that file. */
   readonly offset: number;

@@ -62,6 +62,9 @@ export async function verifyAuditLog(
     await loadCheckpoints(source, key, options.anchors ?? [], state);
     await loadRetained(source, key, state);
     await readLog(source, key, state, options.progress ?? (() => undefined));
+    const stray = await source.strayRecord();
+    if (stray !== null)
+      reportProblem('sequence', source.place, 0, stray, 'the record is in no segment: added by another hand');
   } catch (error) {
     if (!(error instanceof LogProblemError)) throw error;
     state.problem = error.problem;

@@ -71,6 +71,22 @@ const COMPUTED_KEYS: ReadonlySet<string> = new Set([
   ...['name', 'expr', 'expression', 'sql', 'case', 'description'],
 ]);
 
+/** Columns by name: exactly, or else ignoring case. The first column of a name keeps it. */
+class ColumnIndex {
+  readonly #exact = new Map<string, ColumnDraft>();
+  readonly #folded = new Map<string, ColumnDraft>();
+
+  get(name: string): ColumnDraft | null {
+    return this.#exact.get(name) ?? this.#folded.get(name.toLowerCase()) ?? null;
+  }
+
+  add(name: string, column: ColumnDraft): void {
+    const folded = name.toLowerCase();
+    if (!this.#exact.has(name)) this.#exact.set(name, column);
+    if (!this.#folded.has(folded)) this.#folded.set(folded, column);
+  }
+}
+
 /** An entity under construction, shared by all formats. */
 export class EntityDraft {
   readonly name: string;
@@ -92,8 +108,8 @@ export class EntityDraft {
   readonly computing: ComputingDraft[] = [];
   readonly computedColumns: ComputedDraft[] = [];
   readonly #names = new TakenNames();
-  readonly #byName = new Map<string, ColumnDraft>();
-  readonly #byPhysical = new Map<string, ColumnDraft>();
+  readonly #byName = new ColumnIndex();
+  readonly #byPhysical = new ColumnIndex();
 
   constructor(name: string, table: TableDraft, place: SourcePlace) {
     this.name = name;
@@ -103,11 +119,11 @@ export class EntityDraft {
 
   /** Returns the column that the source calls `name`, ignoring case unless two names differ only by case. */
   column(name: string): ColumnDraft | null {
-    return this.#byName.get(name) ?? this.#byName.get(name.toLowerCase()) ?? null;
+    return this.#byName.get(name);
   }
 
   physical(name: string): ColumnDraft | null {
-    return this.#byPhysical.get(name) ?? this.#byPhysical.get(name.toLowerCase()) ?? null;
+    return this.#byPhysical.get(name);
   }
 
   /**
@@ -143,10 +159,8 @@ export class EntityDraft {
     };
     if (name !== wanted) report(place, 'approximated', `\`${safeText(wanted)}\` is called \`${name}\``);
     this.columns.push(column);
-    for (const key of [wanted, wanted.toLowerCase()])
-      if (!this.#byName.has(key)) this.#byName.set(key, column);
-    for (const key of [physical, physical.toLowerCase()])
-      if (!this.#byPhysical.has(key)) this.#byPhysical.set(key, column);
+    this.#byName.add(wanted, column);
+    this.#byPhysical.add(physical, column);
     return column;
   }
 

@@ -327,7 +327,7 @@ function call(f: NodeBody<'FuncCall'>, p: PrintNode, list: PrintList): string {
     const [field, value] = args;
     return `extract(${p(field).replaceAll("'", '')} from ${p(value)})`;
   }
-  if (name === 'median' && args.length === 1)
+  if (name === 'median' && args.length === 1 && f.agg_distinct !== true)
     return `percentile_cont(0.5) within group (order by ${p(args[0])})${filter}`;
   const order = (f.agg_order ?? []).map((s) => sortKey(s, p)).join(', ');
   if (f.agg_within_group === true)

@@ -189,10 +189,13 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   const { entity, first, place, what } = scope;
   const physical = entity.physical(name);
   if (first === 'physical' && physical !== null) return identifier(physical.name);
-  const column = entity.column(name);
-  if (column !== null && first === 'field') return identifier(column.name);
-  const computed = first === 'field' ? entity.computed.get(name.toLowerCase()) : undefined;
-  if (computed !== undefined) return writtenOut(name, computed, scope, within);
+  if (first === 'field') {
+    // Before the columns: one of this name may have been exposed since, for what the field is computed from.
+    const computed = entity.computed.get(name.toLowerCase());
+    if (computed !== undefined) return writtenOut(name, computed, scope, within);
+    const column = entity.column(name);
+    if (column !== null) return identifier(column.name);
+  }
   const kept = entity.kept.get(name.toLowerCase());
   if (kept !== undefined) return identifier(kept);
   if (first === 'field' && entity.lost.has(name.toLowerCase()))

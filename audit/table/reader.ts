@@ -47,8 +47,35 @@ export function tableSource(session: TableSession, writer: string): LogSource {
     },
     index: tableIndex(session, writer),
     segment: (number: number) => segmentBytes(session, writer, number),
+    strayRecord: () => strayRecord(session, writer),
   });
 }
+
+/**
+ * Finds a row that `segmentBytes` does not read: on another day than its segment, or added to a segment that was signed
+ * away. Reads in pages, because a statement over a whole log could exceed its timeout.
+ */
+async function strayRecord(session: TableSession, writer: string): Promise<number | null> {
+  for (let [from, last] = [-1, 0]; from < last; ) {
+    from = last;
+    // Pages overlap by a seq, of which there may be another row on each day.
+    const [page] = await session.query(STRAY_IN_PAGE, [writer, from]);
+    const stray = page?.['stray'] ?? null;
+    if (stray !== null) return Number(stray);
+    last = Number(page?.['last'] ?? from);
+  }
+  return null;
+}
+
+const STRAY_IN_PAGE = `
+SELECT max(seq) AS last, min(seq) FILTER (WHERE NOT is_in_segment OR is_late) AS stray
+  FROM (SELECT seq,
+               EXISTS (SELECT FROM osl_audit.segment s
+                        WHERE s.writer = r.writer AND s.segment = r.segment AND s.day = r.day) AS is_in_segment,
+               EXISTS (SELECT FROM osl_audit.checkpoint c
+                        WHERE c.writer = r.writer AND c.kind = 'retained'
+                          AND c.segment > r.segment AND c.size <= r.seq) AS is_late
+          FROM osl_audit.record r WHERE writer = $1 AND seq >= $2 ORDER BY seq LIMIT 20000) AS page`;
 
 /** Returns an index based on the table's own indexes; the database computes the leaf hashes. */
 function tableIndex(session: TableSession, writer: string): LogIndex {

@@ -8,6 +8,7 @@ import {
   type AuditSurface,
   decisionIn,
 } from '../../audit/index.js';
+import { instant, parseInstant } from '../../src/base/instant.js';
 import { version } from '../../src/base/package-root.js';
 import { type Failure, failure, usage } from '../exit.js';
 import { note, print, visible } from '../output.js';
@@ -162,10 +163,9 @@ export function parseTime(flag: string, text: string): string {
   const [, count, unit] = AGO.exec(text) ?? [];
   const ago =
     unit === 's' || unit === 'm' || unit === 'h' || unit === 'd' ? Number(count) * UNITS[unit] : null;
-  const ms = ago === null ? Date.parse(text) : Date.now() - ago;
-  if (ago === null && !/^\d{4}-\d\d-\d\d/.test(text)) throw wrongTime(flag, text);
-  if (Number.isNaN(ms)) throw wrongTime(flag, text);
-  return new Date(ms).toISOString();
+  const ms = ago === null ? parseInstant(text) : Date.now() - ago;
+  if (ms === null) throw wrongTime(flag, text);
+  return instant(ms);
 }
 
 function wrongTime(flag: string, text: string): Failure {

@@ -94,10 +94,17 @@ function originOf(note: string): string {
   return note.slice(0, note.indexOf('\n'));
 }
 
-/** Reads the checkpoints in a file: a single one, or several, each followed by an empty line. */
+/**
+ * Reads the checkpoints in a file: a single one, or several, each followed by an empty line.
+ *
+ * @throws Failure if the file contains anything else, or nothing: the log would then be compared with too little
+ */
 function notesIn(file: string): readonly string[] {
-  const text = readFileSync(file, 'utf8');
-  return checkpointNotes(text.endsWith('\n\n') ? text : `${text}\n`);
+  const text = `${readFileSync(file, 'utf8').trimEnd()}\n\n`;
+  const notes = checkpointNotes(text);
+  if (notes.map((note) => `${note}\n`).join('') !== text)
+    throw usage(`${file} must contain checkpoints of an audit log, each followed by an empty line`);
+  return notes;
 }
 
 interface ChainResult {

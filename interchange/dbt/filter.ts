@@ -1,5 +1,4 @@
 import { type Grain, parseGrain } from 'osl-compiler';
-import type { EntityDraft } from '../draft.js';
 import { safeText } from '../names.js';
 import {
   hasAggregate,
@@ -11,6 +10,7 @@ import {
   print,
   refuseControlCharacters,
 } from '../sql-expression.js';
+import { columnCalled, type DbtModel } from './model.js';
 import { isTemplate } from './yaml-model.js';
 
 const NAME = `(?:'([A-Za-z0-9_]{1,200})'|"([A-Za-z0-9_]{1,200})")`;
@@ -26,25 +26,12 @@ interface FilterCall {
   readonly grain: string | null;
 }
 
-/** The entity whose rows are filtered, with the names that its dbt model defines. */
-interface FilterScope {
-  readonly entity: EntityDraft;
-  /** Primary entity of the model, used as the prefix before `__` in names. */
-  readonly prefix: string;
-  /** Columns of the model's entities, by lower-case entity name. */
-  readonly entityColumns: ReadonlyMap<string, string>;
-  /** Models with at most one row for each row of this model, by lower-case name of the foreign entity. */
-  readonly parents: ReadonlyMap<string, { readonly relationship: string; readonly model: FilterScope }>;
-  /** Declared grain of time dimensions, by column. */
-  readonly grains: ReadonlyMap<string, string>;
-}
-
 /**
  * Converts a dbt `where` to a predicate over the columns of the entity and of linked rows.
  *
  * @throws NoMapping for templates other than Dimension, TimeDimension and Entity, and values that need a join
  */
-export function filterText(text: string, scope: FilterScope): string {
+export function filterText(text: string, scope: DbtModel): string {
   refuseControlCharacters(text);
   const builders: FilterCall[] = [];
   const sql = text.replace(BUILDER, (...match: readonly (string | undefined)[]) => {
@@ -66,7 +53,7 @@ export function filterText(text: string, scope: FilterScope): string {
   });
 }
 
-function builderText({ kind, name, grain }: FilterCall, scope: FilterScope): string {
+function builderText({ kind, name, grain }: FilterCall, scope: DbtModel): string {
   const { column, of, way } = columnOf(kind, name, scope);
   const text = [...way, column].map(identifier).join('.');
   if (kind === 'Entity') {
@@ -86,11 +73,11 @@ function grainOf(text: string): Grain {
 
 interface FilterColumn {
   readonly column: string;
-  readonly of: FilterScope;
+  readonly of: DbtModel;
   readonly way: readonly string[];
 }
 
-function columnOf(kind: string, name: string, scope: FilterScope): FilterColumn {
+function columnOf(kind: string, name: string, scope: DbtModel): FilterColumn {
   const { entity, prefix, entityColumns } = scope;
   if (name === 'metric_time') {
     if (entity.time === null) throw new NoMapping('there is no `metric_time`');
@@ -113,7 +100,7 @@ function columnOf(kind: string, name: string, scope: FilterScope): FilterColumn 
     of = parent.model;
     way.push(parent.relationship);
   }
-  const column = of.entity.column(words.at(-1) ?? '');
+  const column = columnCalled(words.at(-1) ?? '', of);
   if (column === null) throw new NoMapping(`\`${name}\` is not a column of \`${of.entity.name}\``);
-  return { column: column.name, of, way };
+  return { column, of, way };
 }

@@ -89,19 +89,22 @@ function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   if (label !== null) ctx.draft.words([label], own, part.place);
 }
 
-/** Links each foreign entity to the model whose primary entity has the same name, if there is exactly one. */
+/**
+ * Links each foreign entity to the model whose primary entity has the same name, if there is exactly one and the column
+ * of that entity is its key here (an option or a constraint may name another key).
+ */
 function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: ImportDraft): void {
   for (const { model, name, column, part, key: at } of links) {
     const targets = models.filter((m) => m !== model && m.prefix.toLowerCase() === name.toLowerCase());
     const [target, second] = targets;
-    const [key, more] = target?.entity.key ?? [];
+    const key = target?.entityColumns.get(name.toLowerCase());
     const why =
       target === undefined
         ? `no model has \`${safeText(name)}\` as its primary entity`
         : second !== undefined
           ? `several models have \`${safeText(name)}\` as their primary entity`
-          : key === undefined || more !== undefined
-            ? `\`${target.entity.name}\` has no key of one column`
+          : key === undefined || !isKeyOf(target.entity, [key])
+            ? `its entity \`${safeText(name)}\` is not the key of \`${target.entity.name}\``
             : null;
     if (why !== null || target === undefined || key === undefined) {
       part.note(at, 'lost', `the link to \`${safeText(name)}\` does not map: ${why}`);

@@ -14,7 +14,7 @@ import {
   refuseControlCharacters,
 } from '../sql-expression.js';
 import { columnText } from '../types.js';
-import type { DbtModel } from './model.js';
+import { columnCalled, type DbtModel } from './model.js';
 import { exprOf, isTemplate } from './yaml-model.js';
 
 /** A measure, or the aggregate that a simple metric declares. It cannot be queried, but metrics use it. */
@@ -104,10 +104,10 @@ function aggregateOf(part: SourceMapping, name: string, model: DbtModel): string
 function timeMustAgree(part: SourceMapping, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;
-  const column = model.entity.column(own);
+  const column = columnCalled(own, model);
   if (column === null) throw new NoMapping(`its time \`${safeText(own)}\` is not among the columns`);
-  if (model.entity.time === null) model.entity.time = column.name;
-  else if (model.entity.time !== column.name)
+  if (model.entity.time === null) model.entity.time = column;
+  else if (model.entity.time !== column)
     throw new NoMapping(
       `its time is \`${safeText(own)}\`, but that of \`${model.entity.name}\` is \`${model.entity.time}\``,
     );

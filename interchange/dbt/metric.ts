@@ -23,7 +23,7 @@ import {
   simpleMetric,
   windowAt,
 } from './measure.js';
-import type { DbtModel } from './model.js';
+import { columnCalled, type DbtModel } from './model.js';
 import { descriptionOf, isTemplate } from './yaml-model.js';
 
 /** State shared while metrics are converted. */
@@ -361,7 +361,7 @@ function entityColumn(entity: string, { model }: DbtMeasure): string {
 }
 
 function propertyOf(name: string, { model }: DbtMeasure): string {
-  const column = model.entity.column(name)?.name ?? model.entityColumns.get(name.toLowerCase());
+  const column = columnCalled(name, model) ?? model.entityColumns.get(name.toLowerCase());
   if (column === undefined)
     throw new NoMapping(`\`${safeText(name)}\` is not a column of \`${model.entity.name}\``);
   return column;

@@ -27,6 +27,8 @@ export interface DbtModel {
   /** Models that the foreign entities refer to, and the relationships to them, by lower-case entity name. */
   readonly parents: Map<string, { readonly relationship: string; readonly model: DbtModel }>;
   readonly grains: Map<string, string>;
+  /** Column of each dimension, by lower-case name; null if the dimension is computed or was lost. */
+  readonly dimensions: Map<string, string | null>;
   /** Lower-case names of the time dimensions that are plain columns. */
   readonly times: Set<string>;
   readonly measures: readonly SourceMapping[];
@@ -154,6 +156,7 @@ function addModel(
     entityColumns: new Map(),
     parents: new Map(),
     grains: new Map(),
+    dimensions: new Map(),
     times: new Set(),
     measures: source.measures,
     defaultTime: source.defaultTime,
@@ -260,8 +263,21 @@ function keyName(kind: string, name: string, physical: string): string {
   return kind === 'primary' || kind === 'foreign' ? physical : name;
 }
 
+/**
+ * Returns the column that a model calls `name`: that of its dimension, or else one that it exposes. A column may have
+ * the name of a dimension that is computed, or that is called otherwise here.
+ */
+export function columnCalled(
+  name: string,
+  { entity, dimensions }: Pick<DbtModel, 'entity' | 'dimensions'>,
+): string | null {
+  const own = dimensions.get(name.toLowerCase());
+  return own === undefined ? (entity.column(name)?.name ?? null) : own;
+}
+
 function addDimension(element: ModelElement, model: DbtModel): void {
   const { part, name, kind, physical } = element;
+  model.dimensions.set(name.toLowerCase(), null);
   if (kind !== 'categorical' && kind !== 'time') {
     loseElement(element, `\`${safeText(name)}\`: \`${safeText(kind)}\` is not a kind of dimension`);
     return;
@@ -275,6 +291,7 @@ function addDimension(element: ModelElement, model: DbtModel): void {
     loseElement(element, column.reason);
     return;
   }
+  model.dimensions.set(name.toLowerCase(), column.value.name);
   if (kind === 'time') {
     const { grain } = element;
     model.times.add(name.toLowerCase());
@@ -344,14 +361,14 @@ function settleKey(
 function settleTime(model: DbtModel, defaults: SourceMapping | null): void {
   const { entity, defaultTime, times } = model;
   if (defaultTime === null) return;
-  const column = entity.column(defaultTime);
+  const column = columnCalled(defaultTime, model);
   if (column === null || !times.has(defaultTime.toLowerCase()))
     defaults?.note(
       'agg_time_dimension',
       'lost',
       `\`${safeText(defaultTime)}\` is not time dimension that is a column`,
     );
-  else entity.time = column.name;
+  else entity.time = column;
 }
 
 /** Reports the primary key of the entry in `models:` if it differs from the entity's, and marks the entry as used. */

@@ -90,6 +90,18 @@ export async function writtenLog(count: number, options: Partial<AuditLogOptions
   return dir;
 }
 
+/** Runs `work` while the clock shows January 2020. */
+export async function in2020(work: () => Promise<void>): Promise<void> {
+  const real = Date.now;
+  const since = real();
+  Date.now = () => Date.UTC(2020, 0, 1) + real() - since;
+  try {
+    await work();
+  } finally {
+    Date.now = real;
+  }
+}
+
 export function segmentPaths(dir: string): string[] {
   return readdirSync(dir)
     .filter((name) => segmentNumber(name) !== null)

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { encodeHeader } from '../../audit/format.js';
 import {
   type AuditLog,
   type AuditLogOptions,
@@ -13,7 +14,7 @@ import {
 } from '../../audit/index.js';
 import { buildMissingIndexes } from '../../audit/search/index-files.js';
 import { eventually } from '../surfaces/rest/fixture.js';
-import { entry, rechain, segmentPaths, tempDir, writtenLog } from './fixture.js';
+import { entry, in2020, readSegmentFile, rechain, segmentPaths, tempDir, writtenLog } from './fixture.js';
 
 const OPTIONS = { segmentBytes: 16 * 1024, renewMs: 20 } as const;
 
@@ -101,14 +102,19 @@ t.test('a running log seals what is complete', async () => {
   await log.close();
 });
 
-function old(n: number): ReturnType<typeof entry> {
-  return { ...entry(n), ts: new Date(Date.UTC(2020, 0, 1) + n * 1_000).toISOString() };
+/** A log that was written in 2020: `count` entries from number `from` on, and the log's own. */
+function writtenIn2020(dir: string, count: number, from = 0): Promise<void> {
+  return in2020(async () => {
+    const log = await openAuditLog({ dir, ...OPTIONS, checkpointRecords: 40 });
+    for (let n = from; n < from + count; n += 1) await log.append(entry(n));
+    await log.close();
+  });
 }
 
 async function kept(options: Partial<AuditLogOptions>, count = 300): Promise<string> {
   const dir = tempDir();
+  await writtenIn2020(dir, count);
   const log = await openAuditLog({ dir, ...OPTIONS, checkpointRecords: 40 });
-  for (let n = 0; n < count; n += 1) await log.append(old(n));
   for (let n = 0; n < 100; n += 1) await log.append({ ...entry(n), request_id: `new-${n >> 1}` });
   await log.close();
   const next = await openAuditLog({ dir, ...OPTIONS, ...options });
@@ -145,6 +151,41 @@ t.test('whole segments that are older than the log keeps go, and the rest is pro
   t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
 });
 
+t.test('a segment in which nothing was written holds up no other', async (t) => {
+  const dir = tempDir();
+  await writtenIn2020(dir, 2);
+  // As a start leaves it that begins a segment and then writes nothing, since its disk fails.
+  const [path = ''] = segmentPaths(dir);
+  const { header, frames } = readSegmentFile(path);
+  const chain = frames.at(-1)?.chain ?? header.chain;
+  const empty = encodeHeader({ ...header, segment: 2, firstSeq: frames.length, chain });
+  writeFileSync(join(dir, 'segment-00000002.log'), empty);
+  t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
+  await writtenIn2020(dir, 100, 2);
+  const retention = { ms: 86_400_000, archive: null };
+  const last = await openAuditLog({ dir, ...OPTIONS, retention });
+  await eventually(() => !existsSync(join(dir, 'segment-00000003.log')));
+  await last.close();
+  t.notOk(existsSync(join(dir, 'segment-00000002.log')));
+  t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
+});
+
+t.test('a segment stays while any of its records is to be kept, whatever the clock said last', async (t) => {
+  const dir = tempDir();
+  const log = await openAuditLog({ dir, ...OPTIONS });
+  const ts = '2020-01-01T00:00:00.000Z';
+  for (let n = 0; n < 300; n += 1) await log.append(n % 8 === 0 ? entry(n) : { ...entry(n), ts });
+  await log.close();
+  const whole = segmentPaths(dir);
+  const { refused, observer } = refusals();
+  const retention = { ms: 86_400_000, archive: null };
+  const next = await openAuditLog({ dir, ...OPTIONS, observer, retention });
+  for (let n = 300; n < 400; n += 1) await next.append(entry(n));
+  await next.close();
+  t.same(refused, []);
+  for (const path of whole) t.ok(existsSync(path), path);
+});
+
 t.test('an archive is a log by itself, which ends where the kept one begins', async (t) => {
   const archive = tempDir();
   const dir = await kept({ retention: { ms: 86_400_000, archive } });
@@ -154,13 +195,31 @@ t.test('an archive is a log by itself, which ends where the kept one begins', as
   t.equal(verdict.records, (await verifyAuditLog(dir)).kept?.from);
 });
 
+t.test('an archive that was begun late begins where the log began then', async (t) => {
+  const dir = tempDir();
+  const archive = tempDir();
+  for (const place of [null, archive, archive]) {
+    const log = await openAuditLog({ dir, ...OPTIONS });
+    await many(log, 152);
+    await log.close();
+    const [first = ''] = segmentPaths(dir);
+    const keeping = await openAuditLog({ dir, ...OPTIONS, retention: { ms: 1, archive: place } });
+    await eventually(() => !existsSync(first));
+    await keeping.close();
+    t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
+  }
+  const [writer = ''] = readdirSync(archive);
+  const { records, kept, problem } = await verifyAuditLog(join(archive, writer));
+  t.equal(problem, null);
+  t.ok((kept?.from ?? 0) > 100, `from record ${kept?.from}`);
+  t.equal((kept?.from ?? 0) + records, (await verifyAuditLog(dir)).kept?.from);
+});
+
 t.test('an archive that is away is not made, and takes nothing from the log', async (t) => {
   const archive = join(tempDir(), 'mount');
   const { refused, observer } = refusals();
   const dir = tempDir();
-  const log = await openAuditLog({ dir, ...OPTIONS });
-  for (let n = 0; n < 300; n += 1) await log.append(old(n));
-  await log.close();
+  await writtenIn2020(dir, 300);
   const retention = { ms: 86_400_000, archive };
   const next = await openAuditLog({ dir, ...OPTIONS, observer, retention });
   await eventually(() => refused.length > 0);
@@ -222,9 +281,7 @@ t.test('more that goes than was signed is found, and so is a note that was not s
 
 t.test('what is not what was signed is not signed away', async (t) => {
   const dir = tempDir();
-  const log = await openAuditLog({ dir, ...OPTIONS, checkpointRecords: 40 });
-  for (let n = 0; n < 300; n += 1) await log.append(old(n));
-  await log.close();
+  await writtenIn2020(dir, 300);
   await buildMissingIndexes(dir);
   const [first = ''] = segmentPaths(dir);
   const bytes = readFileSync(first);

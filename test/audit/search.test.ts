@@ -132,6 +132,8 @@ t.test('a reading is recorded by the log that is open, or by the next one', asyn
   };
   await announceRead(dir, reading);
   t.same(await readings(), []);
+  const long = { ...reading, filter: { object: 'x'.repeat(4_096) } };
+  await t.rejects(announceRead(dir, long), /too long/, 'no reading without who read and what for');
   const next = await openAuditLog({ dir });
   await announceRead(dir, { ...reading, command: 'tail' });
   const named = (digit: string) =>

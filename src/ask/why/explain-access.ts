@@ -14,6 +14,7 @@ import {
   type CatalogName,
   objectName,
   objectNamed,
+  readsOf,
   type Visibility,
   visibilities,
   widestVisibility,
@@ -157,7 +158,7 @@ function explanationOf(
     mask: label === null ? null : (snapshot.masks.get(relation.name)?.get(label) ?? 'deny'),
     columns: object.column === null ? visibilities(relation, catalog, access) : [],
     taken_away_by: taken,
-    because: becauseOf(sight, object.column, label, reasons, taken, snapshot),
+    because: becauseOf(sight, inputsOf(relation, object.column), label, reasons, taken, snapshot),
     ...reasons,
   };
 }
@@ -167,16 +168,25 @@ function labelOf(relation: Relation, column: string | null): string | null {
   return all.find((c) => c.name === column)?.sensitivity ?? null;
 }
 
+/** Returns the columns of the relation whose rules decide on `column`, several if it is computed; null: all of them. */
+function inputsOf(relation: Relation, column: string | null): readonly string[] | null {
+  if (column === null) return null;
+  const inputs = readsOf(relation, column).filter((read) => read.relation === relation.name);
+  return inputs.length === 0 ? null : inputs.map((read) => read.column);
+}
+
 function becauseOf(
   sight: Visibility,
-  column: string | null,
+  inputs: readonly string[] | null,
   label: string | null,
   reasons: Reasons,
   taken: readonly TakenAway[],
   { roles }: PolicySnapshot,
 ): readonly string[] {
-  const counting = reasons.grants.filter((g) => g.counts && (column === null || covers(g.columns, column)));
-  const lines = [...rolesText(reasons), ...denialsText(reasons, column)];
+  const covers = ({ columns }: Reasons['grants'][number]): boolean =>
+    inputs === null || columns === '*' || inputs.some((input) => columns.includes(input));
+  const counting = reasons.grants.filter((grant) => grant.counts && covers(grant));
+  const lines = [...rolesText(reasons), ...denialsText(reasons, inputs)];
   if (reasons.grants.length === 0) {
     const holders = [...roles].filter(([, r]) => r.grants.size > 0).map(([name]) => name);
     lines.push(
@@ -213,10 +223,6 @@ const WORDS: Readonly<Record<Visibility, string>> = {
   nothing: 'not at all',
 };
 
-function covers(columns: '*' | readonly string[], column: string): boolean {
-  return columns === '*' || columns.includes(column);
-}
-
 function* rolesText({ roles }: Reasons): Generator<string> {
   if (roles.length === 0) yield 'no data role is claimed';
   for (const { role, counts, declared, beyond } of roles) {
@@ -227,11 +233,11 @@ function* rolesText({ roles }: Reasons): Generator<string> {
   }
 }
 
-function* denialsText({ denials }: Reasons, column: string | null): Generator<string> {
+function* denialsText({ denials }: Reasons, inputs: readonly string[] | null): Generator<string> {
   for (const { rule, columns, held_by } of denials) {
     if (held_by.length === 0) continue;
     if (columns === null) yield `${rule} takes all of it away, by ${held_by.join(', ')}`;
-    else if (column === null || columns.includes(column))
+    else if (inputs === null || inputs.some((input) => columns.includes(input)))
       yield `${rule} takes ${columns.join(', ')} away, by ${held_by.join(', ')}`;
   }
 }
@@ -249,7 +255,7 @@ function visibilityText(
       ];
     case 'partly_masked':
       return [
-        `${by} show it: unmasked in the rows of those with \`unmask: [${label ?? ''}]\`, masked in the others`,
+        `${by} show it: unmasked in the rows of those ${label === null ? 'that unmask what it is made of' : `with \`unmask: [${label}]\``}, masked in the others`,
       ];
     case 'masked':
       return [

@@ -1,4 +1,4 @@
-import type { Access, Catalog, ComputedColumn, Relation, RelationGrant } from 'osl-compiler';
+import type { Access, Catalog, Relation, RelationGrant } from 'osl-compiler';
 import {
   type Circumstances,
   effectiveAccess,
@@ -7,7 +7,7 @@ import {
   type PolicySnapshot,
 } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { objectName, type Visibility, visibilities } from '../../model/graph/index.js';
+import { objectName, readsOf, type Visibility, visibilities } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type ServedVersions, versionsOf } from '../request/caller.js';
@@ -122,8 +122,6 @@ interface CellSight {
 interface SelectedRow {
   readonly relation: Relation;
   readonly column: string;
-  /** Definition of a computed column; null for other columns. */
-  readonly computed: ComputedColumn | null;
   readonly label: string | null;
 }
 
@@ -139,17 +137,11 @@ function* rowsFor(
     const relation = catalog.relations.get(name);
     if (relation === undefined) continue;
     const full = objectName(relation).toLowerCase();
-    const computed = new Map(relation.computed?.map((one) => [one.name, one]));
     for (const { name: column, sensitivity } of [...relation.columns, ...(relation.computed ?? [])]) {
       if (++looked % STRIDE === 0) yield;
       if (!`${full}.${column.toLowerCase()}`.includes(like)) continue;
       if (row_count >= from && found.length < rows)
-        found.push({
-          relation,
-          column,
-          computed: computed.get(column) ?? null,
-          label: sensitivity ?? null,
-        });
+        found.push({ relation, column, label: sensitivity ?? null });
       row_count += 1;
     }
   }
@@ -179,14 +171,10 @@ function* subjectsFor(
  * True if every grant that shows the column (or an input of a computed column) has a row filter. For a column of
  * passages, also true if every grant on the facet's entity has a row filter.
  */
-function isFiltered(
-  { relation, column, computed }: SelectedRow,
-  { facets }: Catalog,
-  access: Access,
-): boolean {
+function isFiltered({ relation, column }: SelectedRow, { facets }: Catalog, access: Access): boolean {
   const entity = facets.get(relation.name)?.entity;
   return (
-    (computed?.reads ?? [{ relation: relation.name, column }]).some((read) =>
+    readsOf(relation, column).some((read) =>
       areFiltered(read.relation, (grant) => grant.columns.has(read.column), access),
     ) ||
     (entity !== undefined && areFiltered(entity, () => true, access))

@@ -1,9 +1,19 @@
-import { assertNever, compile, InternalError, identifier, QueryError, queryError } from 'osl-compiler';
+import {
+  type Access,
+  assertNever,
+  compile,
+  InternalError,
+  identifier,
+  QueryError,
+  queryError,
+  type Relation,
+} from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import {
   type CatalogName,
   objectName,
   objectNamed,
+  readsOf,
   type Visibility,
   widestVisibility,
 } from '../../model/graph/index.js';
@@ -61,15 +71,25 @@ function whyOf(caller: Caller, object: CatalogName): Why {
   const label = column?.sensitivity ?? null;
   const isMasked = sight === 'masked' || sight === 'partly_masked';
   const mask = isMasked && label !== null ? (snapshot.masks.get(relation.name)?.get(label) ?? null) : null;
-  const grants = rights.grants.filter((g) => object.column === null || g.columns.has(object.column));
+  const grants = grantsOn(relation, object.column, access);
+  const isComputed = relation.computed?.some((c) => c.name === object.column) === true;
   return {
     object: objectName(relation, object.column),
     sees: sight,
     masked_as: mask === null ? null : SHOWN_AS[mask],
-    because: [...becauseOf(sight, grants.length), ...delegated(access.chainLength)],
-    grants: grants.map((g) => g.id),
+    because: [...becauseOf(sight, grants.length, isComputed), ...delegated(access.chainLength)],
+    grants,
     versions: versionsOf(caller),
   };
+}
+
+/** Returns the ids of the grants that show the relation or, if given, one of its columns. */
+function grantsOn(relation: Relation, column: string | null, { relations }: Access): readonly string[] {
+  if (column === null) return relations.get(relation.name)?.grants.map(({ id }) => id) ?? [];
+  const found = readsOf(relation, column).flatMap((read) =>
+    (relations.get(read.relation)?.grants ?? []).filter(({ columns }) => columns.has(read.column)),
+  );
+  return [...new Set(found.map(({ id }) => id))];
 }
 
 const SHOWN_AS = {
@@ -81,16 +101,23 @@ const SHOWN_AS = {
   deny: 'nothing: it cannot be used',
 } as const;
 
-function becauseOf(sight: Exclude<Visibility, 'nothing'>, grants: number): readonly string[] {
+function becauseOf(
+  sight: Exclude<Visibility, 'nothing'>,
+  grants: number,
+  isComputed: boolean,
+): readonly string[] {
   const each = grants === 1 ? 'your grant' : `each of your ${grants} grants`;
+  const what = isComputed ? 'it is computed from sensitive columns' : 'it is sensitive';
   switch (sight) {
     case 'clear':
       return ['your grant shows it unmasked in every row that you see'];
     case 'partly_masked':
-      return ['it is sensitive: unmasked in some of the rows that you see, masked in the others'];
+      return [`${what}: unmasked in some of the rows that you see, masked in the others`];
     case 'masked':
       return [
-        `it is sensitive, and ${each} shows only its masked value; filters, joins and groups use the masked value too`,
+        isComputed
+          ? `${what}, of which you see only the masked values; filters, joins and groups use them too`
+          : `${what}, and ${each} shows only its masked value; filters, joins and groups use the masked value too`,
       ];
     case 'aggregates':
       return [`${each} allows it in aggregates over large enough groups only, and shows no single row`];

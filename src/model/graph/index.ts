@@ -36,6 +36,7 @@ export {
   objectName,
   objectNamed,
   objectsIn,
+  readsOf,
   shortName,
   VISIBILITIES,
   type Visibility,

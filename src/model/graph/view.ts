@@ -9,6 +9,7 @@ import {
   type Metric,
   type MetricFormat,
   QueryError,
+  type ReadColumn,
   type Relation,
   type RelationAccess,
   type TypeName,
@@ -243,6 +244,11 @@ export function objectName({ kind, name }: Relation, column: string | null = nul
   return column === null ? owner : `${owner}.${column}`;
 }
 
+/** Returns the columns whose grants show a column: the column itself or, for a computed one, those that it reads. */
+export function readsOf({ name, computed }: Relation, column: string): readonly ReadColumn[] {
+  return computed?.find((one) => one.name === column)?.reads ?? [{ relation: name, column }];
+}
+
 export interface CatalogName {
   readonly relation: string;
   readonly column: string | null;
@@ -253,8 +259,8 @@ export interface CatalogName {
  * column. Names in the model contain no dots.
  */
 export function objectNamed(name: string): CatalogName {
-  const [relation = '', column] = unqualifiedName('facets', unqualifiedName('entities', name)).split('.');
-  return { relation, column: column ?? null };
+  const [relation = '', ...column] = unqualifiedName('facets', unqualifiedName('entities', name)).split('.');
+  return { relation, column: column.length === 0 ? null : column.join('.') };
 }
 
 /** Returns the name without its prefix, as in the lexicon: `customer.name` for `osl.entities.customer.name`. */

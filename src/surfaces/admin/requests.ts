@@ -12,7 +12,7 @@ import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/mat
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
 import { bodyReader, oneOfReader } from '../rest/bodies/reader.js';
-import { malformed, readTerm } from '../rest/problem.js';
+import { malformed, readMoment, readTerm } from '../rest/problem.js';
 import { exactly, type JsonShape, orNull, text } from '../rest/shape.js';
 
 /** Reads and validates the parameters and bodies of admin requests. */
@@ -65,10 +65,7 @@ function wordParameter<const W extends string>(
 /** Converts an RFC 3339 timestamp to the audit log's format; null if it is missing. @throws QueryError E0511 */
 export function timeParameter(parameters: Parameters, name: string): string | null {
   const text = textParameter(parameters, name);
-  if (text === null) return null;
-  const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) throw malformed(`\`${name}\` is a moment, such as 2026-01-31T09:00:00Z`);
-  return new Date(ms).toISOString();
+  return text === null ? null : new Date(readMoment(name, text)).toISOString();
 }
 
 /** Returns the cursor that an earlier page returned as `next`, or null for the first page. @throws QueryError E0511 */

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, nearest, type Position, type QueryError, queryError } from 'osl-compiler';
+import { parseInstant } from '../../base/instant.js';
 import { count, either, type JsonShape, object, text, textOrNull, type ValueOf } from './shape.js';
 
 /** Returns the JSON Pointer (RFC 6901) for `path`. */
@@ -50,6 +51,13 @@ export function readTerm(name: string, value: string): string {
   if (/[\p{Cc}\p{Cs}]/u.test(term))
     throw malformed(`\`${name}\` holds a control character`).about(`/${name}`);
   return term;
+}
+
+/** Parses a day or a timestamp, in ms since 1970; without an offset it is in UTC. @throws QueryError E0511 */
+export function readMoment(name: string, given: string): number {
+  const ms = parseInstant(given);
+  if (ms === null) throw malformed(`\`${name}\` is a moment, such as 2026-01-31T09:00:00Z`).about(`/${name}`);
+  return ms;
 }
 
 /** Maximum size of a request's body in bytes. */

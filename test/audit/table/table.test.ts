@@ -20,7 +20,7 @@ import {
 import { startAuditTable } from '../../support/audit-table.js';
 import { NO_NATIVE } from '../../support/native-postgres.js';
 import { eventually } from '../../surfaces/rest/fixture.js';
-import { entry, tempDir, WAYS } from '../fixture.js';
+import { entry, in2020, tempDir, WAYS } from '../fixture.js';
 
 const table = await startAuditTable();
 if (table === null) {
@@ -146,6 +146,30 @@ t.test('a second writer of the same id is refused, by the lock and by the rows',
   t.match(await verifyAuditLog(tableSource(session, writer)), { problem: null });
 });
 
+t.test('a row that stands in no segment is found, wherever it was put', async (t) => {
+  const { writer } = await filled(8);
+  const source = tableSource(session, writer);
+  // Unique keys go by the day too, so the role that may only add can add a second record of one seq on another day.
+  const forge = (day: string, seq: number) =>
+    table.as(
+      gatewayUrl,
+      `INSERT INTO osl_audit.record (day, writer, segment, seq, first_of_group, previous, chain, record)
+       SELECT ${day}, writer, segment, $3, 0, sha256('x'), sha256('x'), replace(record, 'analyst-eu', 'mallory')
+         FROM osl_audit.record WHERE writer = $1 AND seq = $2`,
+      [writer, 2, seq],
+    );
+  await forge('day + 1', 2);
+  const found = [];
+  for await (const record of searchTable(session, { subject: 'mallory' })) found.push(record.writer);
+  t.same(found, [writer], 'a search finds it');
+  t.match(await verifyAuditLog(source), {
+    integrity: 'damaged',
+    problem: { kind: 'sequence', seq: 2, message: /in no segment/ },
+  });
+  await table.owner("DELETE FROM osl_audit.record WHERE record LIKE '%mallory%'");
+  t.match(await verifyAuditLog(source), { integrity: 'intact', problem: null });
+});
+
 t.test('a database that goes away fails the log, and the log goes on with a record of the gap', async (t) => {
   const dir = tempDir();
   const gaps: unknown[] = [];
@@ -253,12 +277,13 @@ async function cutConnections(): Promise<void> {
 
 t.test('what is kept no more is signed by the gateway and dropped by another role, not before', async (t) => {
   const dir = tempDir();
+  await in2020(async () => {
+    const log = await opened(dir, { checkpointRecords: 40 });
+    for (let n = 0; n < 200; n += 1) await log.append(entry(n));
+    await log.close();
+  });
   const log = await opened(dir, { checkpointRecords: 40 });
   const { writer } = log.stats();
-  for (let n = 0; n < 200; n += 1) {
-    const ts = new Date(Date.UTC(2020, 0, 1) + n).toISOString();
-    await log.append({ ...entry(n), ts });
-  }
   for (let n = 0; n < 60; n += 1) await log.append({ ...entry(n), request_id: `new-${n >> 1}` });
   await log.close();
   // As it would be had these segments been written on a day that is past.
@@ -281,6 +306,15 @@ t.test('what is kept no more is signed by the gateway and dropped by another rol
   const next = await opened(dir, { retention: { ms: 86_400_000, archive: null } });
   await eventually(async () => (await source.retained()).length > 0);
   await next.close();
+  await table.as(
+    gatewayUrl,
+    `INSERT INTO osl_audit.record (day, writer, segment, seq, first_of_group, previous, chain, record)
+     SELECT day, writer, segment, 9999, 0, sha256('x'), sha256('x'), record
+       FROM osl_audit.record WHERE writer = $1 AND seq = 2`,
+    [writer],
+  );
+  const late = { integrity: 'damaged', problem: { kind: 'sequence', seq: 9_999 } };
+  t.match(await verifyAuditLog(source), late, 'added to what was signed away, and is still there');
   t.same(await pruned(), ['record_20200101']);
   const verdict = await verifyAuditLog(source);
   t.match(verdict, { integrity: 'intact', completeness: 'complete', problem: null });

@@ -101,6 +101,13 @@ t.test(
     const hooked = join(place, 'hooked');
     writeFileSync(hooked, received.map(({ note }) => `${note}\n`).join(''));
     t.match(await verify(anew, '--anchor', hooked), { code: 4, stdout: /problem +root/ });
+    const note = received.at(-1)?.note ?? '';
+    writeFileSync(hooked, note.trimEnd());
+    t.match(await verify(anew, '--anchor', hooked), { code: 4 }, 'a single one without its last newline');
+    for (const text of ['', 'osl-audit', note.replaceAll('\n', '\r\n'), note.split('\n\n')[0] ?? '']) {
+      writeFileSync(hooked, text);
+      t.match(await verify(anew, '--anchor', hooked), { code: 2, stderr: /must contain checkpoints/ });
+    }
     // As long as the first checkpoint at least, so that its root is compared, and shorter than the last.
     const short = await writtenAnew(dir, parseCheckpointNote(received[0]?.note ?? '')?.size ?? 0);
     t.match(await verify(short, '--witness', kept), { code: 4, stdout: /problem +root/ });

@@ -3,6 +3,7 @@ import { verifyAuditLog } from '../../../audit/index.js';
 import { ownerSettings } from '../../../src/service/settings/groups.js';
 import { settingsReader } from '../../../src/service/settings/table.js';
 import { answering, startReceiver, verifiedWith } from '../../service/lineage/receiver.js';
+import { policyText } from '../../support/model-text.js';
 import { type Reply, type RestFixture, startRest } from './fixture.js';
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -165,6 +166,77 @@ test('why somebody sees what it sees', async (t) => {
     ] as const)
       t.match(await explain(rest, body), { status: 400, detail });
   });
+});
+
+const COMPUTED = `
+version: 1
+tenant: shop
+connectors:
+  db:
+    kind: pglite
+    tables:
+      shop.pay: { columns: { id: { type: int4 }, amount: { type: int4, sensitivity: pii } } }
+      shop.slip:
+        columns: { id: { type: int4 }, pay_id: { type: int4 }, fee: { type: int4, sensitivity: pii }, n: { type: int4 } }
+entities:
+  pay: { source: db.shop.pay, primary_key: [id], columns: [id, amount] }
+  slip:
+    source: db.shop.slip
+    primary_key: [id]
+    entity_key_columns: [id, pay_id]
+    columns: [id, pay_id, fee, n]
+    computed:
+      twice: { expression: n * 2 }
+      double: { expression: "coalesce(fee, 0) * 2" }
+      paid: { expression: pay.amount }
+relationships:
+  slip_pay: { from: slip.pay_id, to: pay.id, kind: many_to_one }
+`;
+
+const OF_SLIPS = policyText(
+  'shop',
+  { 'user:all': 'slips, pays', 'user:two': 'open', 'user:root': 'slips { admin: [TENANT_ADMIN] }' },
+  `roles:
+  slips: { grants: [{ on: slip, columns: "*" }] }
+  pays: { grants: [{ on: pay, columns: "*" }] }
+  open:
+    grants:
+      - { on: slip, columns: [id, n, fee] }
+      - { on: slip, columns: [id, n, fee], unmask: [pii], rows: "id < 5" }
+    deny: [{ on: slip, columns: [n] }]
+masks: { pii: redact }
+`,
+);
+
+test('a computed column is explained by the columns that it is computed from', async (t) => {
+  const script =
+    'CREATE SCHEMA shop; CREATE TABLE shop.pay (id int4 PRIMARY KEY, amount int4); CREATE TABLE shop.slip (id int4 PRIMARY KEY, pay_id int4, fee int4, n int4);';
+  const rest = await startRest({ manifest: COMPUTED, policy: OF_SLIPS, script, schema: 'shop' });
+  t.teardown(() => rest.close());
+  const told = async (subject: string, column: string) => {
+    const { sees, because, grants, detail } = (await why(rest, subject, `slip.${column}`)).json();
+    return detail ?? [sees, because, (grants as readonly string[]).length];
+  };
+  const masked =
+    'it is computed from sensitive columns, of which you see only the masked values; filters, joins and groups use them too';
+  const partly =
+    'it is computed from sensitive columns: unmasked in some of the rows that you see, masked in the others';
+  t.strictSame(await told('user:all', 'double'), ['masked', [masked], 1]);
+  t.strictSame(await told('user:all', 'paid'), ['masked', [masked], 2], 'with the grant of the other entity');
+  t.match(await told('user:all', 'twice'), ['clear', [/your grant/], 1]);
+  t.strictSame(await told('user:two', 'double'), ['partly_masked', [partly], 2]);
+  t.match(
+    await told('user:two', 'fee.more'),
+    /column `fee.more` is not declared/,
+    'a name of too many parts',
+  );
+  const ruled = async (object: string) => explain(rest, { as: 'user:two', object });
+  t.match(await ruled('slip.double'), {
+    because: [
+      'roles.open.grants[0], roles.open.grants[1] show it: unmasked in the rows of those that unmask what it is made of, masked in the others',
+    ],
+  });
+  t.match((await ruled('slip.twice'))['because'], [/roles\.open\.deny\[0\] takes n away/, /does not exist/]);
 });
 
 test('a request for access', async (t) => {

@@ -259,3 +259,92 @@ test('cube: a dimension over another cube is a computed column where a join lead
   );
   t.end();
 });
+
+/** An Ossie dataset with these fields, of which the first is the key, and metrics `m1`, `m2`, … */
+function dataset(fields: Readonly<Record<string, string>>, metrics: readonly string[]): string {
+  const said = (expression: string) => ({ dialects: [{ dialect: 'ANSI_SQL', expression }] });
+  const own = Object.entries(fields).map(([name, text]) => ({
+    name,
+    datatype: 'String',
+    expression: said(text),
+  }));
+  return JSON.stringify({
+    version: '0.2',
+    semantic_model: [
+      {
+        name: 'shop',
+        datasets: [{ name: 'sale', source: 'db.shop.sale', primary_key: [own[0]?.name], fields: own }],
+        metrics: metrics.map((text, i) => ({ name: `m${i + 1}`, expression: said(text) })),
+      },
+    ],
+  });
+}
+
+/** Two dbt models: a sale is of a buyer. `region` and `id` are also names of other columns of their tables. */
+function dbtSales(buyer: object): string {
+  return JSON.stringify({
+    models: [
+      {
+        name: 'buyers',
+        columns: [{ name: 'no', data_type: 'int' }],
+        constraints: [{ type: 'primary_key', columns: ['id'] }],
+      },
+    ],
+    semantic_models: [
+      { name: 'buyers', model: "ref('buyers')", ...buyer },
+      {
+        name: 'sales',
+        model: "ref('sales')",
+        entities: [
+          { name: 'sale', type: 'primary', expr: 'id' },
+          { name: 'buyer', type: 'foreign', expr: 'buyer_no' },
+        ],
+        dimensions: [
+          { name: 'region', type: 'categorical', expr: 'upper(region)' },
+          { name: 'id', type: 'categorical', expr: 'old_id' },
+        ],
+        measures: [{ name: 'regions', agg: 'count_distinct', expr: 'region' }],
+      },
+    ],
+    metrics: ['region', 'id'].map((name) => ({
+      name: `by_${name}`,
+      type: 'simple',
+      type_params: { measure: 'regions' },
+      filter: `{{ Dimension('sale__${name}') }} = 'a'`,
+    })),
+  });
+}
+
+test('a name that two things have stands for what it stands for there, or is lost and reported', (t) => {
+  const expressions = (fields: Readonly<Record<string, string>>, metrics: readonly string[]) => {
+    const { document } = imported('ossie', dataset(fields, metrics));
+    return Object.values(document.metrics ?? {}).map(({ expression }) => expression);
+  };
+  t.same(
+    expressions({ id: 'id', region: 'upper(region)' }, ['min(sale.region)', 'max(sale.region)']),
+    ['min((upper(region)))', 'max((upper(region)))'],
+    'a computed field and the column that it is computed from',
+  );
+  t.same(
+    expressions({ k: 'k', ID: 'a', id: 'b' }, ['max(sale.id)', 'max(sale."ID")']),
+    ['max(id_2)', 'max("ID")'],
+    'two fields that differ by case alone',
+  );
+  t.same(expressions({ id: 'id' }, ['median(distinct sale.id)']), [], 'a median of distinct values');
+
+  const keyed = imported('dbt', dbtSales({ entities: [{ name: 'buyer', type: 'primary', expr: 'no' }] }));
+  t.match(keyed.document.metrics, { by_id: { filter: "id_2 = 'a'" } }, 'a dimension and a key');
+  t.same(Object.keys(keyed.document.metrics ?? {}), ['by_id'], 'a computed dimension and a column');
+  t.match(keyed.document.relationships, { sale_buyer: { from: 'sale.buyer_no', to: 'buyer.no' } });
+  const others: readonly (readonly [object, Parameters<typeof imported>[2]])[] = [
+    [{ entities: [{ name: 'buyer', type: 'primary', expr: 'no' }] }, { keys: new Map([['buyers', ['id']]]) }],
+    [{ primary_entity: 'buyer' }, {}],
+  ];
+  for (const [buyer, options] of others) {
+    const { document, losses } = imported('dbt', dbtSales(buyer), options);
+    t.same(document.entities['buyer']?.primary_key, ['id']);
+    t.equal(document.relationships, undefined, 'no link to a key that is not what the sales name');
+    t.ok(losses.some(({ reason }) => reason.endsWith('its entity `buyer` is not the key of `buyer`')));
+  }
+  t.end();
+});

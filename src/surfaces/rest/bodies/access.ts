@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ApprovalVerdict } from '../../../ask/why/approvals.js';
 import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { AccessRequest } from '../../../ask/why/request-access.js';
-import { malformed, readTerm } from '../problem.js';
+import { malformed, readMoment, readTerm } from '../problem.js';
 import { exactly, flag, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { bodyReader } from './reader.js';
@@ -92,8 +92,7 @@ export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
   if (new Set(members).size < members.length)
     throw malformed('`chain` names a subject twice').about('/chain');
   const { at, surface, address, purpose, claims } = context;
-  const now = typeof at === 'string' ? Date.parse(at) : Date.now();
-  if (Number.isNaN(now)) throw malformed('`at` is a moment, such as 2026-01-31T09:00:00Z').about('/at');
+  const now = typeof at === 'string' ? readMoment('at', at) : Date.now();
   return {
     object,
     chain: members,
