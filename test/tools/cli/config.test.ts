@@ -81,7 +81,11 @@ t.test(
 );
 
 t.test('settings are listed with their values, secrets without', async (t) => {
-  const env = { OSL_HTTP_PORT: '9000', OSL_CONTROL_URL: 'postgres://u:hidden@h/d' };
+  const env = {
+    OSL_HTTP_PORT: '9000',
+    OSL_CONTROL_URL: 'postgres://u:hidden@h/d',
+    OSL_AUDIT_WITNESS: '/mnt/witness,postgres://u:hidden@h/w',
+  };
   const named = await osl(['config', 'list', 'OSL_HTTP_PORT', 'OSL_PG_PORT'], { env });
   t.match(named.stdout, /OSL_HTTP_PORT = 9000\n.*\n.*0 to 65535\n\n {2}OSL_PG_PORT = 15432 \(default\)/);
   const all = await osl(['config', 'list', '--json'], { env });
@@ -92,7 +96,7 @@ t.test('settings are listed with their values, secrets without', async (t) => {
   t.ok(settings.length > 100);
   t.strictSame(
     settings.filter(({ value }) => value !== null).map(({ name }) => name),
-    ['OSL_HTTP_PORT', 'OSL_CONTROL_URL'],
+    ['OSL_HTTP_PORT', 'OSL_AUDIT_WITNESS', 'OSL_CONTROL_URL'],
   );
   t.match(await osl(['config', 'list', 'OSL_HTTP_PROT']), {
     code: 2,
