@@ -7,6 +7,7 @@ import { fetchDocument, fetchKeySet } from '../../src/model/identity/remote-keys
 import { archiveFault } from '../../src/service/audit.js';
 import { openDashboards } from '../../src/service/dashboards.js';
 import { issuerKeys } from '../../src/service/issuer-keys.js';
+import { existingKeys, tenantKeys } from '../../src/service/keys.js';
 import type { Settings } from '../../src/service/settings.js';
 import { fetchHttp, localServerUrl } from '../client.js';
 import { counted } from '../output.js';
@@ -35,17 +36,33 @@ export function dataDirFindings({ dataDir }: Settings): readonly DoctorFinding[]
           'free some space: the gateway refuses all queries if it cannot write the audit log',
         )
       : ok(about, `${dataDir} is writable and has ${Math.floor(mib / 1_024)} GiB of free space`);
-  return [space, ...secretFindings(join(dataDir, 'keys')), ...secretFindings(join(dataDir, 'audit'))];
+  return [space, ...secretFindings(join(dataDir, 'audit'))];
 }
 
-function secretFindings(dir: string): readonly DoctorFinding[] {
-  const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
-  if (mode === undefined || (mode & 0o077) === 0) return [];
+/** Findings about the keys; none before the first start, which makes them unless OSL_KEYS_DIR names a directory. */
+export function keyFindings({ dataDir, keysDir }: Settings): readonly DoctorFinding[] {
+  // Orchestrators mount secrets in a directory that others can list, with files that a group can read.
+  const found =
+    keysDir === null
+      ? secretFindings(join(dataDir, 'keys'))
+      : secretFindings(join(keysDir, 'signing.key'), 0o007);
+  try {
+    if (keysDir === null) existingKeys(dataDir);
+    else tenantKeys(dataDir, keysDir);
+    return found;
+  } catch (error) {
+    return [...found, failed('keys', error)];
+  }
+}
+
+function secretFindings(path: string, others = 0o077): readonly DoctorFinding[] {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined || (mode & others) === 0) return [];
   return [
     warn(
       'data directory',
-      `other users of this machine can read ${dir}, which holds secrets`,
-      `chmod -R go-rwx ${dir}`,
+      `other users of this machine can read ${path}, which holds secrets`,
+      `chmod -R go-rwx ${path}`,
     ),
   ];
 }

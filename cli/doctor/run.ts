@@ -31,6 +31,7 @@ import {
   dataDirFindings,
   issuerFindings,
   issuersFileFindings,
+  keyFindings,
   portFindings,
   tlsFindings,
 } from './machine.js';
@@ -46,6 +47,7 @@ export async function doctorFindings(settings: Settings): Promise<readonly Docto
     ok('program', `osl ${version()}, Node ${process.versions.node}`),
     ...(await modelFindings(settings)),
     ...dataDirFindings(settings),
+    ...keyFindings(settings),
     ...(await archiveFindings(settings)),
     ...(await portFindings(settings)),
     ...tlsFindings(settings),
