@@ -1,10 +1,13 @@
 import { existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { configuredKeys } from '../../policy/index.js';
+import { type ControlPlace, controlUrl } from '../../src/base/control/url.js';
 import { messageOf } from '../../src/base/thrown.js';
+import { surveyPostgres } from '../../src/engine/index.js';
 import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers.js';
 import { fetchDocument, fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
+import { connectFault, withoutPassword } from '../../src/service/connector-url.js';
 import { openDashboards } from '../../src/service/dashboards.js';
 import { issuerKeys } from '../../src/service/issuer-keys.js';
 import { existingKeys, tenantKeys } from '../../src/service/keys.js';
@@ -52,6 +55,32 @@ export function keyFindings({ dataDir, keysDir }: Settings): readonly DoctorFind
     return found;
   } catch (error) {
     return [...found, failed('keys', error)];
+  }
+}
+
+/** Findings about the databases of the audit log, of the policy and of rate limits, if they are shared. */
+export async function storeFindings({ audit, control, load }: Settings): Promise<readonly DoctorFinding[]> {
+  const { table } = audit.sink;
+  const findings = new Map<string, DoctorFinding>();
+  for (const [variable, place] of [
+    ['OSL_AUDIT_URL', table?.place],
+    ['OSL_CONTROL_URL', control?.place],
+    // Without a store of their own, rate limits are counted in the control database.
+    ['OSL_LIMITS_URL', load.limits?.kind === 'postgres' ? load.limits.at : undefined],
+  ] as const) {
+    const key = JSON.stringify(place);
+    if (place !== undefined && !findings.has(key)) findings.set(key, await storeFinding(variable, place));
+  }
+  return [...findings.values()];
+}
+
+async function storeFinding(variable: string, place: ControlPlace): Promise<DoctorFinding> {
+  try {
+    const url = controlUrl(place, variable);
+    (await surveyPostgres(url)).close();
+    return ok(variable, `${withoutPassword(url)} answers`);
+  } catch (error) {
+    return fail(variable, connectFault(error), 'a gateway that starts while it is away answers no query');
   }
 }
 

@@ -33,6 +33,7 @@ import {
   issuersFileFindings,
   keyFindings,
   portFindings,
+  storeFindings,
   tlsFindings,
 } from './machine.js';
 import { standbyFindings } from './standbys.js';
@@ -49,6 +50,7 @@ export async function doctorFindings(settings: Settings): Promise<readonly Docto
     ...dataDirFindings(settings),
     ...keyFindings(settings),
     ...(await archiveFindings(settings)),
+    ...(await storeFindings(settings)),
     ...(await portFindings(settings)),
     ...tlsFindings(settings),
     ...issuerFindings(settings),

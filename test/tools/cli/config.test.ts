@@ -61,6 +61,16 @@ t.test(
       code: 0,
       found: [{ about: 'collector', state: 'warn', message: /^http:\/\/127\.0\.0\.1:1 does not answer/ }],
     });
+    const away = 'postgres://u:hidden@127.0.0.1:1/d';
+    for (const [variable, more] of [
+      ['OSL_CONTROL_URL', {}],
+      ['OSL_LIMITS_URL', {}],
+      ['OSL_AUDIT_URL', { OSL_AUDIT_SINK: 'postgres' }],
+    ] as const)
+      t.match(await faults({ [variable]: away, ...more }), {
+        code: 1,
+        found: [{ about: variable, state: 'fail', message: 'nothing listens there' }],
+      });
     for (const [archive, days, message] of [
       ['/nope', '400', /OSL_AUDIT_ARCHIVE: \/nope cannot be written to \(ENOENT\)/],
       [MANIFEST, '400', /manifest\.yaml is not a directory/],
