@@ -515,6 +515,20 @@ export const FIXTURES: readonly RlsFixture[] = [
     refused: /renamed columns in FROM/,
   },
   {
+    name: 'shortened_setting',
+    source: 'A cast that shortens a value of the caller',
+    sql: `${DOC} create policy own on doc for select to :auth using (
+      owner_id::text = current_setting('app.current_tenant', true)::varchar(8));`,
+    refused: /./,
+  },
+  {
+    name: 'shortened_list',
+    source: 'A cast that shortens the values of a list',
+    sql: `${DOC} create policy own on doc for select to :auth using (
+      owner_id::text = any (string_to_array(current_setting('app.tenants', true), ',')::varchar(8)[]));`,
+    refused: /./,
+  },
+  {
     name: 'strict_function',
     source: 'A STRICT function with a NULL among its arguments',
     sql: `${DOC} create function open_to(team int) returns boolean language sql stable strict as $$ select team is null or team = 1 $$;
