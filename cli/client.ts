@@ -226,7 +226,7 @@ export async function replyOf(url: string, response: Response): Promise<HttpRepl
   return readReply(url, response.status, text, response.headers.get('retry-after'));
 }
 
-function unreachable(url: string, error: unknown): Failure {
+export function unreachable(url: string, error: unknown): Failure {
   const cause = error instanceof Error ? (error.cause ?? error) : null;
   const code = codeOf(cause);
   const words =

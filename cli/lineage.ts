@@ -13,7 +13,7 @@ import { compiled } from './compiled.js';
 import { failure, usage } from './exit.js';
 import { type ServerFlags, settingsOf, settingsOfModel } from './flags.js';
 import { counted, print, printJson, visible } from './output.js';
-import { readServerFile } from './server-file.js';
+import { runningServer } from './server-file.js';
 
 export interface OutboxFlags {
   readonly dataDir?: string;
@@ -98,7 +98,7 @@ export async function runReplay(
     if (!events.some(meant)) continue;
     await storeReplayRequest(dir, { id: id ?? null, endpoint: flags.endpoint ?? null });
   }
-  const running = readServerFile(settingsOf(flags).dataDir) !== null;
+  const running = runningServer(settingsOf(flags).dataDir) !== null;
   if (flags.json) {
     printJson({
       replayed: asked.map(({ id: event, endpoint }) => ({ id: event, endpoint })),

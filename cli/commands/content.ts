@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { ServiceLog } from '../../src/base/log.js';
 import { messageOf } from '../../src/base/thrown.js';
 import type { IndexStatus, IndexSummary, OnIndexProgress } from '../../src/content/index.js';
@@ -45,7 +45,11 @@ export function addIndex(program: Command): void {
     .addOption(policyOption())
     .addOption(dataDirOption())
     .option('--json', 'summaries as JSON on standard output')
-    .option('--status', 'say how far the stores are behind, and leave them as they are')
+    .addOption(
+      new Option('--status', 'say how far the stores are behind, and leave them as they are').conflicts(
+        'watch',
+      ),
+    )
     .option('--watch', 'go on: at intervals, and when a database tells of a change')
     .option('--every <seconds>', 'the interval of --watch', wholeNumber(1, 86_400), 60)
     .addHelpText('after', HELP)

@@ -84,11 +84,10 @@ function runMakeKeys(given: string, { from }: { readonly from?: string }): void 
     if (!existsSync(keys)) throw usage(`there are no keys in ${keys}`);
     cpSync(keys, dir, { recursive: true, errorOnExist: true });
   }
-  writeFileSync(join(dir, EXCHANGE), newExchangeKey(), { mode: 0o600, flag: 'wx' });
+  const exchange = join(dir, EXCHANGE);
+  if (!existsSync(exchange)) writeFileSync(exchange, newExchangeKey(), { mode: 0o600, flag: 'wx' });
   tell(tenantKeys(dirname(dir), dir));
-  note(
-    `OSL_KEYS_DIR=${dir}\nOSL_EXCHANGE_KEY=${join(dir, EXCHANGE)}    # where accounts of a provider are exchanged`,
-  );
+  note(`OSL_KEYS_DIR=${dir}\nOSL_EXCHANGE_KEY=${exchange}    # where accounts of a provider are exchanged`);
   note('who can read these can mint tokens and undo masked hashes');
 }
 

@@ -119,10 +119,18 @@ entities: {}`;
 
 async function ofUrl(url: string): Promise<DiscoveredTables> {
   const { ready } = await import('osl-compiler');
-  const { openEngine } = await import('../../src/engine/index.js');
   const { parseManifest } = await import('../../src/model/manifest/index.js');
   await ready();
   const manifest = parseManifest(NO_MANIFEST, 'none');
+  return withPostgres(url, async (system) => ({
+    manifest,
+    candidates: await candidatesOf(new Map([['db', system]]), manifest),
+  }));
+}
+
+/** Runs `work` with the database of a URL. @throws Failure if it cannot be reached, or the gateway refuses its role */
+export async function withPostgres<T>(url: string, work: (system: SystemEngine) => Promise<T>): Promise<T> {
+  const { openEngine } = await import('../../src/engine/index.js');
   const { describeConnectFault, withoutPassword } = await import('../../src/service/connector-url.js');
   const engine = await openEngine({ kind: 'postgres', url, systemUrl: url, poolSize: 1 }).catch(
     (error: unknown) => {
@@ -130,7 +138,7 @@ async function ofUrl(url: string): Promise<DiscoveredTables> {
     },
   );
   try {
-    return { manifest, candidates: await candidatesOf(new Map([['db', engine.system]]), manifest) };
+    return await work(engine.system);
   } finally {
     await engine.close();
   }

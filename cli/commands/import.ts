@@ -4,13 +4,13 @@ import { basename, dirname, join } from 'node:path';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import type { ImportResult, ImportText, ModelFormat, ModelImportOptions } from '../../interchange/index.js';
 import type { PolicyDocument } from '../../policy/document.js';
-import type { UpstreamSchema } from '../../src/model/discovery/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import { isName } from '../../src/model/manifest/name.js';
 import type { Settings } from '../../src/service/settings.js';
 import { EXIT, usage } from '../exit.js';
 import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { note, print, printJson, visible } from '../output.js';
+import { withPostgres } from './discover.js';
 
 interface ImportFlags {
   readonly out?: string;
@@ -83,14 +83,18 @@ async function runImport(format: ModelFormat, paths: readonly string[], flags: I
     const { document, policy, losses } = imported;
     printJson({ manifest: document, policy, manifest_yaml: manifestYaml, policy_yaml: policyYaml, losses });
   } else await report(imported, flags);
-  if (flags.out !== undefined) {
-    const policyFile = flags.policyOut ?? join(dirname(flags.out), 'policy.yaml');
-    await writeNew([
-      [flags.out, manifestYaml],
-      [policyFile, policyYaml],
-    ]);
-  } else if (!flags.json) print(manifestYaml.trimEnd());
+  const policyFile = policyFileOf(flags);
+  await writeNew([
+    ...(flags.out === undefined ? [] : [[flags.out, manifestYaml] as const]),
+    ...(policyFile === null ? [] : [[policyFile, policyYaml] as const]),
+  ]);
+  if (flags.out === undefined && !flags.json) print(manifestYaml.trimEnd());
   if (flags.strict && imported.losses.length > 0) process.exitCode = EXIT.failed;
+}
+
+/** The file for the policy: that of the flag, otherwise beside the manifest; null if neither is written to a file. */
+function policyFileOf({ out, policyOut }: ImportFlags): string | null {
+  return policyOut ?? (out === undefined ? null : join(dirname(out), 'policy.yaml'));
 }
 
 function nameOf(text: string): string {
@@ -103,7 +107,7 @@ async function report({ losses, manifest }: ImportResult, flags: ImportFlags): P
   for (const loss of losses) note(visible(formatLoss(loss)));
   const size = `${manifest.entities.size} entities, ${manifest.catalog.metrics.size} metrics`;
   note(`${size}; ${countLosses(losses)}`);
-  if (flags.out === undefined) note('no policy was written: --out writes one beside the manifest');
+  if (policyFileOf(flags) === null) note('no policy was written: --out writes one beside the manifest');
 }
 
 async function yamlOf(imported: ImportResult): Promise<{ manifestYaml: string; policyYaml: string }> {
@@ -112,26 +116,16 @@ async function yamlOf(imported: ImportResult): Promise<{ manifestYaml: string; p
 }
 
 async function optionsOf(flags: ImportFlags): Promise<ModelImportOptions> {
+  const { readUpstream } = await import('../../src/model/discovery/index.js');
   return {
     connector: flags.connector,
     kind: flags.embedded ? 'pglite' : 'postgres',
     schema: flags.schema,
     tenant: flags.tenant ?? null,
     keys: flags.key ?? new Map(),
-    upstream: flags.url === undefined ? null : await upstreamOf(flags.url),
+    upstream: flags.url === undefined ? null : await withPostgres(flags.url, readUpstream),
     withPolicy: flags.withPolicy === true,
   };
-}
-
-async function upstreamOf(url: string): Promise<UpstreamSchema> {
-  const { openEngine } = await import('../../src/engine/index.js');
-  const { readUpstream } = await import('../../src/model/discovery/index.js');
-  const engine = await openEngine({ kind: 'postgres', url, systemUrl: url, poolSize: 1 });
-  try {
-    return await readUpstream(engine.system);
-  } finally {
-    await engine.close();
-  }
 }
 
 interface ModelExportFlags extends ServerFlags {

@@ -5,7 +5,7 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, restAddress, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
 import type { ProxyTarget } from '../proxy/connection.js';
-import { subjectOf, tokensOfCommand } from '../proxy/connection.js';
+import { namedAddress, subjectOf, tokensOfCommand } from '../proxy/connection.js';
 import type { TokenSource } from '../proxy/relay.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
@@ -34,7 +34,7 @@ export function addProxy(program: Command): void {
   program
     .command('proxy')
     .option('--port <port>', 'where it listens, on 127.0.0.1', wholeNumber(0, 65_535), 6_432)
-    .option('--to <host:port>', 'the gateway (default: the server that runs here)')
+    .option('--to <host:port>', 'the gateway (default: port 15432 of --server, or the server that runs here)')
     .option(
       '--server <url>',
       'REST address of the gateway at which you are logged in (osl login)',
@@ -76,17 +76,16 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
 }
 
 function targetOf(flags: ProxyFlags): ProxyTarget {
-  if (flags.to === undefined) {
+  const named = namedAddress(flags);
+  if (named === null) {
     const record = runningServer(settingsOf(flags).dataDir);
     if (record === null)
       throw new Failure(EXIT.unreachable, 'error: no server runs here: name one with --to');
     return { host: addressOf(record), port: record.pgPort, tls: record.tls ? 'verify' : 'off' };
   }
-  const [, host = '', port = ''] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(flags.to) ?? [];
-  if (host === '') throw usage('--to takes a host and a port, such as osl.example.com:5432');
-  if (flags.tls === false && !isLoopback(host))
+  if (flags.tls === false && !isLoopback(named.host))
     throw usage('--no-tls is for loopback: a token would go in the clear');
-  return { host, port: Number(port), tls: flags.tls === false ? 'off' : 'verify' };
+  return { ...named, tls: flags.tls === false ? 'off' : 'verify' };
 }
 
 function tokensOf(flags: ProxyFlags): TokenSource {

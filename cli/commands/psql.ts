@@ -4,14 +4,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { SETTINGS } from '../../src/service/settings/table.js';
 import { splitList } from '../../src/service/settings/types.js';
 import type { Settings } from '../../src/service/settings.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, serverOption, settingsOf } from '../flags.js';
 import { note } from '../output.js';
 import type { ProxyOptions, ProxyTarget } from '../proxy/connection.js';
-import { listenProxy, subjectOf } from '../proxy/connection.js';
+import { listenProxy, namedAddress, subjectOf } from '../proxy/connection.js';
 import { RENEW_MS, type SubjectToken } from '../proxy/relay.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
@@ -60,21 +59,17 @@ async function runPsql(args: readonly string[], flags: PsqlFlags): Promise<void>
   process.exitCode = await psqlThroughProxy(args, { subject, target, tokens, renewMs: RENEW_MS });
 }
 
-function targetOf({ server, to }: PsqlFlags, settings: Settings): ProxyTarget {
-  if (server === undefined && to === undefined) {
+function targetOf(flags: PsqlFlags, settings: Settings): ProxyTarget {
+  const named = namedAddress(flags);
+  if (named === null) {
     const record = runningServer(settings.dataDir);
     if (record === null)
       throw new Failure(EXIT.unreachable, `error: no server runs in ${settings.dataDir}: start one first`);
     const mode = record.tls ? 'require' : 'disable';
     return { host: addressOf(record), port: record.pgPort, ...encryptionOf(mode) };
   }
-  const host = server === undefined ? '' : new URL(server).hostname.replace(/^\[|\]$/g, '');
-  const [, named = host, port] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(to ?? '') ?? [];
-  if (named === '' || (to !== undefined && port === undefined))
-    throw usage('--to takes a host and a port, such as osl.example.com:5432');
   // The token is sent as a password and must not be readable in transit.
-  const mode = isLoopback(named) ? 'prefer' : 'verify-full';
-  return { host: named, port: Number(port ?? SETTINGS.OSL_PG_PORT.default), ...encryptionOf(mode) };
+  return { ...named, ...encryptionOf(isLoopback(named.host) ? 'prefer' : 'verify-full') };
 }
 
 type Encryption = Pick<ProxyTarget, 'tls' | 'certificates'>;

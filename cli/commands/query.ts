@@ -60,11 +60,14 @@ export function addQuery(program: Command): void {
     .argument('[text]', 'the question; - or nothing reads standard input');
   addQueryOptions(command)
     .addOption(new Option('--format <format>', 'how the answer is written').choices(FORMATS).default('table'))
-    .option('--json', "the server's answer as it is; the same as --format json")
     .addOption(
-      new Option('--chart [kind]', 'draw it: bars, line or scatter; without a kind, as its shape asks for')
-        .conflicts('json')
-        .conflicts('format'),
+      new Option('--json', "the server's answer as it is; the same as --format json").conflicts('format'),
+    )
+    .addOption(
+      new Option(
+        '--chart [kind]',
+        'draw it: bars, line or scatter; without a kind, as its shape asks for',
+      ).conflicts(['json', 'format']),
     )
     .option('--ascii', 'draw with ASCII; also where the locale is not UTF-8')
     .option(
@@ -154,6 +157,7 @@ async function watched(
   ask: AnswerWriter,
 ): Promise<void> {
   const [{ watch }, { freshToken }] = await Promise.all([import('../watch.js'), import('../caller.js')]);
+  const { approvalReason } = flags;
   const url = serverUrl(flags.server, settingsOf(flags));
   const tokens = await freshToken(flags);
   const redraws = process.stdout.isTTY === true && format === 'table';
@@ -166,7 +170,8 @@ async function watched(
     everySeconds,
     times: flags.times ?? null,
     tokens,
-    ask: async (token, signal) => endWith(await ask({ url, token, signal, ...question }, say)),
+    ask: async (token, signal) =>
+      endWith(await ask({ url, token, signal, approvalReason, ...question }, say)),
   });
 }
 

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
 import { addOperatorOptions, adminAccess, OPERATOR_HELP, type OperatorFlags } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
-import { EXIT, usage } from '../exit.js';
+import { EXIT, failure, usage } from '../exit.js';
 import { dataDirOption, policyOption, settingsOf, wholeNumber } from '../flags.js';
 import { membersOf, note, print, printJson, type ReplyFields, textOf } from '../output.js';
 import { bodyOf } from '../reply.js';
@@ -179,7 +179,7 @@ export function addScram(program: Command): void {
 async function runScram(flags: { readonly json?: true }): Promise<void> {
   const password = await firstLine();
   if (password.length < SHORTEST)
-    throw new Error(`a password of a service account has at least ${SHORTEST} characters`);
+    throw failure(`a password of a service account has at least ${SHORTEST} characters`);
   const { makeScramVerifier } = await import('../../wire/index.js');
   const scram = await makeScramVerifier(password);
   if (flags.json) printJson({ scram });

@@ -1,12 +1,16 @@
 import { existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { configuredKeys } from '../../policy/index.js';
+import { type ControlPlace, controlUrl } from '../../src/base/control/url.js';
 import { messageOf } from '../../src/base/thrown.js';
+import { surveyPostgres } from '../../src/engine/index.js';
 import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers.js';
 import { fetchDocument, fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
+import { connectFault, withoutPassword } from '../../src/service/connector-url.js';
 import { openDashboards } from '../../src/service/dashboards.js';
 import { issuerKeys } from '../../src/service/issuer-keys.js';
+import { existingKeys, tenantKeys } from '../../src/service/keys.js';
 import type { Settings } from '../../src/service/settings.js';
 import { fetchHttp, localServerUrl } from '../client.js';
 import { counted } from '../output.js';
@@ -35,17 +39,59 @@ export function dataDirFindings({ dataDir }: Settings): readonly DoctorFinding[]
           'free some space: the gateway refuses all queries if it cannot write the audit log',
         )
       : ok(about, `${dataDir} is writable and has ${Math.floor(mib / 1_024)} GiB of free space`);
-  return [space, ...secretFindings(join(dataDir, 'keys')), ...secretFindings(join(dataDir, 'audit'))];
+  return [space, ...secretFindings(join(dataDir, 'audit'))];
 }
 
-function secretFindings(dir: string): readonly DoctorFinding[] {
-  const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
-  if (mode === undefined || (mode & 0o077) === 0) return [];
+/** Findings about the keys; none before the first start, which makes them unless OSL_KEYS_DIR names a directory. */
+export function keyFindings({ dataDir, keysDir }: Settings): readonly DoctorFinding[] {
+  // Orchestrators mount secrets in a directory that others can list, with files that a group can read.
+  const found =
+    keysDir === null
+      ? secretFindings(join(dataDir, 'keys'))
+      : secretFindings(join(keysDir, 'signing.key'), 0o007);
+  try {
+    if (keysDir === null) existingKeys(dataDir);
+    else tenantKeys(dataDir, keysDir);
+    return found;
+  } catch (error) {
+    return [...found, failed('keys', error)];
+  }
+}
+
+/** Findings about the databases of the audit log, of the policy and of rate limits, if they are shared. */
+export async function storeFindings({ audit, control, load }: Settings): Promise<readonly DoctorFinding[]> {
+  const { table } = audit.sink;
+  const findings = new Map<string, DoctorFinding>();
+  for (const [variable, place] of [
+    ['OSL_AUDIT_URL', table?.place],
+    ['OSL_CONTROL_URL', control?.place],
+    // Without a store of their own, rate limits are counted in the control database.
+    ['OSL_LIMITS_URL', load.limits?.kind === 'postgres' ? load.limits.at : undefined],
+  ] as const) {
+    const key = JSON.stringify(place);
+    if (place !== undefined && !findings.has(key)) findings.set(key, await storeFinding(variable, place));
+  }
+  return [...findings.values()];
+}
+
+async function storeFinding(variable: string, place: ControlPlace): Promise<DoctorFinding> {
+  try {
+    const url = controlUrl(place, variable);
+    (await surveyPostgres(url)).close();
+    return ok(variable, `${withoutPassword(url)} answers`);
+  } catch (error) {
+    return fail(variable, connectFault(error), 'a gateway that starts while it is away answers no query');
+  }
+}
+
+function secretFindings(path: string, others = 0o077): readonly DoctorFinding[] {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined || (mode & others) === 0) return [];
   return [
     warn(
       'data directory',
-      `other users of this machine can read ${dir}, which holds secrets`,
-      `chmod -R go-rwx ${dir}`,
+      `other users of this machine can read ${path}, which holds secrets`,
+      `chmod -R go-rwx ${path}`,
     ),
   ];
 }

@@ -31,7 +31,9 @@ import {
   dataDirFindings,
   issuerFindings,
   issuersFileFindings,
+  keyFindings,
   portFindings,
+  storeFindings,
   tlsFindings,
 } from './machine.js';
 import { standbyFindings } from './standbys.js';
@@ -46,7 +48,9 @@ export async function doctorFindings(settings: Settings): Promise<readonly Docto
     ok('program', `osl ${version()}, Node ${process.versions.node}`),
     ...(await modelFindings(settings)),
     ...dataDirFindings(settings),
+    ...keyFindings(settings),
     ...(await archiveFindings(settings)),
+    ...(await storeFindings(settings)),
     ...(await portFindings(settings)),
     ...tlsFindings(settings),
     ...issuerFindings(settings),

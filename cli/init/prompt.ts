@@ -34,7 +34,8 @@ export function terminalPrompt(): Prompt {
   lines._writeToOutput = (text) => (muted ? undefined : write?.(text));
   let give: ((reason: Failure) => void) | null = null;
   const end = (): void => give?.(new Failure(EXIT.interrupted, '\nstopped: nothing was written'));
-  reader.on('SIGINT', end);
+  // The terminal is in raw mode, so Ctrl-C between questions sends no signal by itself.
+  reader.on('SIGINT', () => (give === null ? process.kill(process.pid, 'SIGINT') : end()));
   reader.on('close', end);
   const line = (question: string): Promise<string> =>
     new Promise((resolve, reject) => {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as oauth from 'openid-client';
 import { messageOf } from '../../src/base/thrown.js';
-import { getPublic, postForm } from '../client.js';
+import { getPublic, postForm, unreachable } from '../client.js';
 import { type Failure, failure } from '../exit.js';
 import { subjectOf } from '../proxy/connection.js';
 import { isLoopback } from '../server-file.js';
@@ -153,7 +153,7 @@ const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 /**
  * Returns a new actor token for the login at `server`, renewing the login if necessary; null without a login.
  *
- * @throws Failure if the login has ended, or the server rejects it
+ * @throws Failure if the login has ended, its provider does not answer, or the server rejects it
  */
 export async function loginToken(server: string, admin: boolean): Promise<LoginToken | null> {
   if (readLogin(server) === null) return null;
@@ -175,13 +175,14 @@ async function current(server: string): Promise<StoredLogin | null> {
   const login = readLogin(server);
   if (login === null || endOf(login.idToken) > Date.now() / 1_000 + SOON_SECONDS) return login;
   if (login.refreshToken === null) throw over(server, 'its provider gave no refresh token');
-  try {
-    const next: StoredLogin = { ...login, ...(await refreshed(login, login.refreshToken)) };
-    writeLogin(next);
-    return next;
-  } catch (error) {
-    throw over(server, messageOf(error));
-  }
+  const tokens = await refreshed(login, login.refreshToken).catch((error: unknown) => {
+    if (error instanceof oauth.ResponseBodyError && error.status < 500) throw over(server, messageOf(error));
+    if (error instanceof Error && error.cause instanceof Error) throw unreachable(login.issuer, error);
+    throw failure(`${login.issuer} has not renewed the login at ${server}: ${messageOf(error)}`);
+  });
+  const next: StoredLogin = { ...login, ...tokens };
+  writeLogin(next);
+  return next;
 }
 
 function over(server: string, why: string): Failure {

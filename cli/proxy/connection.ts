@@ -3,7 +3,9 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { connect as connectSocket, createServer, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContextOptions } from 'node:tls';
 import { messageOf } from '../../src/base/thrown.js';
+import { SETTINGS } from '../../src/service/settings/table.js';
 import { FrameDecoder } from '../../wire/index.js';
+import { usage } from '../exit.js';
 import {
   askForPassword,
   CANCEL_REQUEST,
@@ -29,6 +31,31 @@ export interface ProxyTarget {
   readonly tls: 'verify' | 'encrypt' | 'prefer' | 'off';
   /** Certificate authorities for `verify` (default: Node's), and the client certificate. */
   readonly certificates?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passphrase'>;
+}
+
+/**
+ * Address of the Postgres port: that of `--to`, otherwise the default port at the host of `--server`; null if neither
+ * is given.
+ *
+ * @throws Failure if `to` is malformed
+ */
+export function namedAddress({
+  server,
+  to,
+}: {
+  readonly server?: string;
+  readonly to?: string;
+}): Pick<ProxyTarget, 'host' | 'port'> | null {
+  if (to === undefined)
+    return server === undefined
+      ? null
+      : {
+          host: new URL(server).hostname.replace(/^\[|\]$/g, ''),
+          port: Number(SETTINGS.OSL_PG_PORT.default),
+        };
+  const [, host, port] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(to) ?? [];
+  if (host === undefined) throw usage('--to takes a host and a port, such as osl.example.com:5432');
+  return { host, port: Number(port) };
 }
 
 export interface ProxyOptions {

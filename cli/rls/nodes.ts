@@ -30,6 +30,20 @@ export function firstTarget({ targetList }: SelectStmt): Node | null {
   return target !== undefined && 'ResTarget' in target ? (target.ResTarget.val ?? null) : null;
 }
 
+/** The values that a call of array_agg collects; null for any other node, and with FILTER or OVER. */
+export function arrayAggOf(node: Node | null): Node | null {
+  if (node === null || !('FuncCall' in node)) return null;
+  const { args, agg_filter, over } = node.FuncCall;
+  const { schema, name } = calledName(node.FuncCall);
+  const isPlain = schema === null && agg_filter === undefined && over === undefined;
+  return name === 'array_agg' && isPlain ? (args?.[0] ?? null) : null;
+}
+
+/** True for DISTINCT ON, which drops rows; the parser writes DISTINCT as an empty node. */
+export function isDistinctOn({ distinctClause = [] }: SelectStmt): boolean {
+  return distinctClause.some((node) => Object.keys(node).length > 0);
+}
+
 /** Parses an expression, such as a policy's condition; null if there is none. @throws QueryError */
 export function expressionNode(text: string): Node | null {
   const { node } = parse(`select ${text}`);

@@ -4,10 +4,9 @@ import { entityExamples, governedView, metricExamples } from '../../src/model/gr
 import type { Manifest } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import { formatAnswer, parseAnswer } from '../answer.js';
-import { postQuery } from '../client.js';
+import { localServerUrl, postQuery } from '../client.js';
 import { openIssuer } from '../issuer.js';
 import { formatProblem, problemOf } from '../reply.js';
-import { restUrl } from '../server-file.js';
 import type { RunningServer } from './server.js';
 
 export interface ShellExample {
@@ -124,7 +123,7 @@ const QUESTIONS: readonly TourQuestion[] = [
 
 export async function tour({ record, settings }: RunningServer): Promise<string> {
   const issuer = await openIssuer(settings, record.policyFile);
-  const url = restUrl(record);
+  const url = localServerUrl(record);
   const parts = ['Three questions, asked just now:', ''];
   for (const { subject, asks, osql, none } of QUESTIONS) {
     const { token } = await issuer.mint({ subject });

@@ -8,7 +8,7 @@ import type { Service } from '../../src/service/service.js';
 import type { Settings } from '../../src/service/settings.js';
 import { findDrift, inspectDatabases, type MissingObject } from '../doctor/database.js';
 import type { DoctorFinding } from '../doctor/finding.js';
-import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.js';
+import { dataDirFindings, issuerFindings, keyFindings, tlsFindings } from '../doctor/machine.js';
 
 export type InspectedService = Pick<OpenService, 'service' | 'databases' | 'record'>;
 
@@ -31,7 +31,10 @@ export async function inspect(open: InspectedService, settings: Settings): Promi
     }
     const told = new Set([...engines.values()].flatMap((engine) => engine.warnings));
     warnOf(
-      [...findings, ...dataDirFindings(settings), ...tlsFindings(settings), ...issuerFindings(settings)],
+      [
+        ...findings,
+        ...[dataDirFindings, keyFindings, tlsFindings, issuerFindings].flatMap((of) => of(settings)),
+      ],
       (finding) => !told.has(finding.message),
       service,
     );

@@ -42,6 +42,8 @@ export class WorkerSlot {
   #worker: Worker | null = null;
   #peer: WorkerChannel | null = null;
   #upSince: number | null = null;
+  /** True once the worker can receive messages; earlier ones are lost. */
+  #hears = false;
   #serves = false;
   /** Number of consecutive workers that ended before they were stable. */
   #failures = 0;
@@ -90,7 +92,10 @@ export class WorkerSlot {
     });
     const handlers: Handlers<SupervisorProtocol> = {
       ...this.#events.handlers(this, texts),
-      here: () => listens(),
+      here: () => {
+        this.#hears = true;
+        listens();
+      },
       failed: ({ exit, message }) => {
         this.#refusal = new Failure(exit, message);
       },
@@ -101,6 +106,7 @@ export class WorkerSlot {
     this.#worker = worker;
     this.#peer = peer;
     this.#refusal = null;
+    this.#hears = false;
     worker.on('message', (message: unknown) => this.#heard(worker, peer, message));
     worker.once('exit', (code, signal) =>
       this.#ended(peer, signal === null ? `status ${code ?? '?'}` : `signal ${signal}`),
@@ -130,7 +136,8 @@ export class WorkerSlot {
     const peer = this.#peer;
     if (worker === null || peer === null) return;
     const gone = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-    await peer.ask('stop', { deadlineMs }).catch(() => this.kill());
+    if (this.#hears) await peer.ask('stop', { deadlineMs }).catch(() => this.kill());
+    else this.kill();
     await gone;
   }
 

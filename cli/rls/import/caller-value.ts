@@ -142,9 +142,10 @@ function claimPathOf(node: Node): readonly string[] | null {
   return null;
 }
 
-/** Removes casts, NULLIF(…, ''), COALESCE with an empty default, and SELECT without FROM. */
+/** Removes casts that do not shorten, NULLIF(…, ''), COALESCE with an empty default, and SELECT without FROM. */
 export function unwrapped(node: Node): Node {
-  if ('TypeCast' in node && node.TypeCast.arg !== undefined) return unwrapped(node.TypeCast.arg);
+  if ('TypeCast' in node && node.TypeCast.arg !== undefined)
+    return node.TypeCast.typeName?.typmods === undefined ? unwrapped(node.TypeCast.arg) : node;
   if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') {
     const { lexpr, rexpr } = node.A_Expr;
     if (lexpr !== undefined && rexpr !== undefined && literalOf(rexpr) === '') return unwrapped(lexpr);

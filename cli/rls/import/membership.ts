@@ -2,7 +2,7 @@ import type { Node, SelectStmt, SubLink } from '@pgsql/types';
 import { identifier } from 'osl-compiler/sql-text';
 import type { TableAttributeDocument } from '../../../policy/document.js';
 import { schemasFor } from '../catalog/catalog.js';
-import { calledName, firstTarget, namesOf, partsOf } from '../nodes.js';
+import { arrayAggOf, firstTarget, isDistinctOn, namesOf, partsOf } from '../nodes.js';
 import { type CallerValue, callerListOf } from './caller-value.js';
 import { rowExpression } from './row-expression.js';
 import {
@@ -57,7 +57,10 @@ export function membership(link: SubLink, isScalar: boolean, place: ConditionPla
       if (testexpr === undefined) throw new Untranslatable('IN without a left side');
       if (list !== null && from.ranges.length === 0 && positive)
         return callerMembership(testexpr, list, place);
-      if (!positive && (list !== null || isArrayAgg(select) || !isNeverNull(value, from, inner)))
+      if (
+        !positive &&
+        (list !== null || arrayAggOf(firstTarget(select)) !== null || !isNeverNull(value, from, inner))
+      )
         throw new Untranslatable('NOT over IN with a subquery: a NULL in it hides all rows');
       conditions.push(equality(value, boundNode({ node: testexpr, scope })));
       break;
@@ -102,6 +105,7 @@ function requirePlain(select: SelectStmt, mayLimit: boolean): void {
     throw new Untranslatable(withClause.recursive === true ? 'a recursive subquery' : 'WITH in a subquery');
   if (groupClause !== undefined || havingClause !== undefined)
     throw new Untranslatable('GROUP BY in a subquery');
+  if (isDistinctOn(select)) throw new Untranslatable('DISTINCT ON in a subquery');
   const one = limitCount !== undefined && 'A_Const' in limitCount && limitCount.A_Const.ival?.ival === 1;
   if ((limitCount !== undefined && !(one && mayLimit)) || limitOffset !== undefined)
     throw new Untranslatable('LIMIT in a subquery');
@@ -133,7 +137,8 @@ function requireOneRow(
   inner: NameScope,
 ): void {
   const [only, another] = ranges;
-  if (only === undefined || isArrayAgg(select) || !namesColumnOf(targetOf(select), ranges, inner)) return;
+  if (only === undefined || arrayAggOf(firstTarget(select)) !== null) return;
+  if (!namesColumnOf(targetOf(select), ranges, inner)) return;
   const given = new Set<string>();
   for (const node of conditions) {
     const sides = equalSides(node);
@@ -159,17 +164,12 @@ function namesColumnOf(node: Node, ranges: readonly FromTable[], scope: NameScop
   return found;
 }
 
-function isArrayAgg(select: SelectStmt): boolean {
-  const value = firstTarget(select);
-  return value !== null && 'FuncCall' in value && calledName(value.FuncCall).name === 'array_agg';
-}
-
 /** The value that a subquery selects; for array_agg, its argument. */
 function targetOf(select: SelectStmt): Node {
   const value = firstTarget(select);
   if (value === null || select.targetList?.length !== 1)
     throw new Untranslatable('a subquery of several columns');
-  return isArrayAgg(select) && 'FuncCall' in value ? (value.FuncCall.args?.[0] ?? value) : value;
+  return arrayAggOf(value) ?? value;
 }
 
 function equality(left: Node, right: Node): Node {

@@ -114,6 +114,7 @@ export function fromClauseOf(
     if ('RangeVar' in node) {
       const { schemaname = null, relname = '', alias, inh } = node.RangeVar;
       if (inh !== true) throw new Untranslatable(`ONLY ${relname}`);
+      if (alias?.colnames !== undefined) throw new Untranslatable('renamed columns in FROM');
       ranges.push({
         alias: alias?.aliasname ?? relname,
         table: tables.table(schemaname, relname, searchPath),

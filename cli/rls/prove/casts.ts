@@ -56,9 +56,10 @@ export function castTerm(
     case 'claims':
       return inner;
     case 'array':
+      if (isLimited) throw new NotUnderstood(`a list as ${name} of limited length`);
       return { ...inner, items: inner.items.map((item) => castItem(item, type, encoder)) };
     case 'elements':
-      if (type === null || !isList) throw new NotUnderstood(`a list as ${name}`);
+      if (type === null || isLimited || !isList) throw new NotUnderstood(`a list as ${name}`);
       return { ...inner, type };
     case 'truth':
       if (type === 'bool') return inner;

@@ -138,6 +138,7 @@ export class RowSecurityEncoder {
       if ('RangeVar' in node) {
         const { schemaname = null, relname = '', alias, inh } = node.RangeVar;
         if (inh !== true) throw new NotUnderstood(`ONLY ${relname}`);
+        if (alias?.colnames !== undefined) throw new NotUnderstood('renamed columns in FROM');
         const relation = this.#table(schemaname, relname, searchPath);
         ranges.push({ alias: alias?.aliasname ?? relname, relation, entity: this.entityOf(relation) });
         return;

@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { and, Encoder, expressionKey, FALSE, type Formula, not } from '../../../policy/proof/index.js';
 import type { Oid, PgRelation } from '../catalog/catalog.js';
-import { calledName, firstTarget, partsOf } from '../nodes.js';
+import { arrayAggOf, firstTarget, isDistinctOn, partsOf } from '../nodes.js';
 import type { RowSets } from './caller-values.js';
 import type { ConditionEncoder } from './conditions.js';
 import type { Subquery } from './functions.js';
@@ -60,14 +60,14 @@ export function subqueryHasRow(subquery: Subquery, home: Home, context: Subquery
   if (subquery.equalTo !== null || subquery.isTrue) {
     if (target === null || select.targetList?.length !== 1)
       throw new NotUnderstood('a subquery of several columns');
-    const value = own(withoutArrayAgg(target));
+    const value = own(arrayAggOf(target) ?? target);
     parts.push(
       subquery.equalTo === null
         ? { kind: 'condition', place: value }
         : { kind: 'equality', left: value, right: subquery.equalTo },
     );
   }
-  if (subquery.firstRow && !isArrayAgg(target)) requireOneRow(ranges, parts, context.from);
+  if (subquery.firstRow && arrayAggOf(target) === null) requireOneRow(ranges, parts, context.from);
   const left = new Set(ranges);
   while (left.size > 0) parts = withoutOne(left, parts, place, context);
   return and(...parts.map((part) => partFormula(part, home, context)));
@@ -81,6 +81,7 @@ function requirePlain({ select, equalTo, isTrue }: Subquery): void {
   if (withClause !== undefined) throw new NotUnderstood('WITH in a subquery');
   if (groupClause !== undefined || havingClause !== undefined)
     throw new NotUnderstood('GROUP BY in a subquery');
+  if (isDistinctOn(select)) throw new NotUnderstood('DISTINCT ON in a subquery');
   if (valuesLists !== undefined) throw new NotUnderstood('VALUES');
   const isExists = equalTo === null && !isTrue;
   const one = limitCount !== undefined && 'A_Const' in limitCount && limitCount.A_Const.ival?.ival === 1;
@@ -109,14 +110,6 @@ function requireReadable(
 /** Thrown for a policy that reads its own table, or a table that the role may not read: every query fails. */
 export class AlwaysFails extends Error {
   override readonly name = 'AlwaysFails';
-}
-
-function isArrayAgg(target: Node | null): boolean {
-  return target !== null && 'FuncCall' in target && calledName(target.FuncCall).name === 'array_agg';
-}
-
-function withoutArrayAgg(target: Node): Node {
-  return isArrayAgg(target) && 'FuncCall' in target ? (target.FuncCall.args?.[0] ?? target) : target;
 }
 
 /** Requires at most one row in a subquery: its conditions fix each column of a unique key of its only table. */

@@ -147,10 +147,14 @@ function requireWebUrl(value: string, _folder: string, refuse: (part: string) =>
 }
 
 /** Values separated by commas; surrounding whitespace is ignored. */
-function list<T>(takes: string, item: SettingType<T>['parse']): SettingType<readonly T[]> {
+function list<T>(
+  takes: string,
+  item: SettingType<T>['parse'],
+  traits: SettingTraits = {},
+): SettingType<readonly T[]> {
   const parse: SettingType<readonly T[]>['parse'] = (value, folder, refuse) =>
     splitList(value).map((part) => item(part, folder, refuse));
-  return typeOf(takes, parse, { isList: true });
+  return typeOf(takes, parse, { isList: true, ...traits });
 }
 
 /** Splits a text at its commas; an empty text has no values. */
@@ -201,7 +205,9 @@ export const publicKeyFiles: SettingType<readonly PublicKeyFile[]> = list(
   },
 );
 
-/** Directories, which are made absolute, or URLs. */
-export const places: SettingType<readonly string[]> = list('directories and URLs', (value, folder) =>
-  /^[\w+.-]+:/.test(value) ? value : toAbsolute(value, folder),
+/** Directories, which are made absolute, or URLs, which may contain a password. */
+export const places: SettingType<readonly string[]> = list(
+  'directories and URLs',
+  (value, folder) => (/^[\w+.-]+:/.test(value) ? value : toAbsolute(value, folder)),
+  { isSecret: true },
 );

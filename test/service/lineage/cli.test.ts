@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { openAuditLog } from '../../../audit/index.js';
+import { writeServerFile } from '../../../cli/server-file.js';
 import { Emitter, type EmitterSettings } from '../../../src/service/lineage/emitter.js';
 import { Outbox } from '../../../src/service/lineage/outbox/outbox.js';
 import { endOf, journalIn } from '../../../src/service/lineage/outbox/state.js';
@@ -77,6 +78,23 @@ t.test('replay asks for what there is, and for nothing else', async (t) => {
     code: 0,
     stdout: '0 dead letters to be sent again\n',
   });
+  // A server that was killed leaves its record behind.
+  const own = writeServerFile(dataDir, {
+    host: '127.0.0.1',
+    httpPort: 1,
+    pgPort: 1,
+    tls: false,
+    httpCertFile: '',
+    localTokens: true,
+    issuer: 'service',
+    audience: '',
+    manifestFile: 'manifest.yaml',
+    policyFile: 'policy.yaml',
+    demo: false,
+    version: '0',
+    startedAt: '2026-01-01T00:00:00Z',
+  });
+  writeFileSync(join(dataDir, 'server.json'), JSON.stringify({ ...own, pid: 4_194_305, ticks: 1 }));
   t.match(await osl(['lineage', 'replay', 'run_a', ...flags]), {
     code: 0,
     stdout: '1 dead letter to be sent again once a server runs here\n',

@@ -422,6 +422,19 @@ if (store !== null) {
     });
   });
 
+  t.test('it stops at once while a worker that was killed is being replaced', async (t) => {
+    const again = await served(t, place, env);
+    const [killed = 0] = workersOf(again);
+    const children = (): readonly string[] =>
+      (run('pgrep', '-P', String(again.record()['pid'])) ?? '').trim().split('\n');
+    const before = new Set(children());
+    process.kill(killed, 'SIGKILL');
+    await until(async () => children().some((pid) => !before.has(pid)));
+    const began = performance.now();
+    t.match(await again.signal('SIGTERM'), { code: 0 });
+    t.ok(performance.now() - began < 10_000, `${performance.now() - began} ms`);
+  });
+
   t.test(
     'a supervisor that is killed takes its workers with it, and one process ends their chains',
     async (t) => {
@@ -442,7 +455,7 @@ if (store !== null)
   t.test('a worker that dies at its start without a reason ends the command, which names it', async (t) => {
     const { dataDir, manifest, policy } = files(MANIFEST, POLICY);
     const dies = join(temporary(), 'dies.cjs');
-    writeFileSync(dies, `if (process.env.NODE_UNIQUE_ID !== undefined) process.exit(7);`);
+    writeFileSync(dies, `if (require('node:cluster').isWorker) process.exit(7);`);
     const env = { STORE_URL: store.postgres.readerUrl, NODE_OPTIONS: `--require ${dies}` };
     const args = [
       'serve',

@@ -61,6 +61,16 @@ t.test(
       code: 0,
       found: [{ about: 'collector', state: 'warn', message: /^http:\/\/127\.0\.0\.1:1 does not answer/ }],
     });
+    const away = 'postgres://u:hidden@127.0.0.1:1/d';
+    for (const [variable, more] of [
+      ['OSL_CONTROL_URL', {}],
+      ['OSL_LIMITS_URL', {}],
+      ['OSL_AUDIT_URL', { OSL_AUDIT_SINK: 'postgres' }],
+    ] as const)
+      t.match(await faults({ [variable]: away, ...more }), {
+        code: 1,
+        found: [{ about: variable, state: 'fail', message: 'nothing listens there' }],
+      });
     for (const [archive, days, message] of [
       ['/nope', '400', /OSL_AUDIT_ARCHIVE: \/nope cannot be written to \(ENOENT\)/],
       [MANIFEST, '400', /manifest\.yaml is not a directory/],
@@ -81,7 +91,11 @@ t.test(
 );
 
 t.test('settings are listed with their values, secrets without', async (t) => {
-  const env = { OSL_HTTP_PORT: '9000', OSL_CONTROL_URL: 'postgres://u:hidden@h/d' };
+  const env = {
+    OSL_HTTP_PORT: '9000',
+    OSL_CONTROL_URL: 'postgres://u:hidden@h/d',
+    OSL_AUDIT_WITNESS: '/mnt/witness,postgres://u:hidden@h/w',
+  };
   const named = await osl(['config', 'list', 'OSL_HTTP_PORT', 'OSL_PG_PORT'], { env });
   t.match(named.stdout, /OSL_HTTP_PORT = 9000\n.*\n.*0 to 65535\n\n {2}OSL_PG_PORT = 15432 \(default\)/);
   const all = await osl(['config', 'list', '--json'], { env });
@@ -92,7 +106,7 @@ t.test('settings are listed with their values, secrets without', async (t) => {
   t.ok(settings.length > 100);
   t.strictSame(
     settings.filter(({ value }) => value !== null).map(({ name }) => name),
-    ['OSL_HTTP_PORT', 'OSL_CONTROL_URL'],
+    ['OSL_HTTP_PORT', 'OSL_AUDIT_WITNESS', 'OSL_CONTROL_URL'],
   );
   t.match(await osl(['config', 'list', 'OSL_HTTP_PROT']), {
     code: 2,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { tableFromIPC } from 'apache-arrow';
 import t from 'tap';
 import { commandsOf, outlineOf } from '../../docs/readme-commands.js';
+import { selfSigned } from '../../support/certificate.js';
 import { boundedMib, EXAMPLE, osl, ROOT, Server, shell, temporary } from './support.js';
 
 // The demo is read and indexed, twice.
@@ -295,8 +296,13 @@ t.test('the demo from its first start to its end', async (t) => {
 });
 
 t.test('a second start is quick, also after kill -9', async (t) => {
-  const second = new Server(['demo'], dataDir);
+  const { key, cert } = selfSigned();
+  const [certFile, keyFile] = [join(temporary(), 'cert.pem'), join(temporary(), 'key.pem')];
+  writeFileSync(certFile, cert);
+  writeFileSync(keyFile, key);
+  const second = new Server(['demo'], dataDir, { OSL_TLS_CERT: certFile, OSL_TLS_KEY: keyFile });
   const ms = await second.said(READY);
+  t.match(second.stdout, /user:\w+> select /, 'with a certificate as well it asks its questions');
   t.comment(`second start: ${(ms / 1000).toFixed(2)} s`);
   t.ok(second.processorMs() < 10_000);
   await second.signal('SIGKILL');

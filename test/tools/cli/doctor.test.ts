@@ -98,11 +98,32 @@ test('the machine: data directory, keys that others may read, ports, certificate
     .map((f) => `${f.state} ${f.about}: ${f.message}`)
     .join('\n');
   t.match(states, /^warn data directory: other users of this machine can read /m);
+  t.match(states, /^fail keys: key file .*signing\.key is missing/m);
   t.match(states, /^fail ports: REST and wire cannot share port 7/m);
   t.match(states, /^fail TLS: the Postgres port has no TLS and refuses clients/m);
   t.match(states, /^warn TLS: REST listens on 0\.0\.0\.0 without TLS: tokens and rows can be read/m);
   t.match(states, /^fail issuers: .*holds no public key/m);
   t.match(states, /^fail dashboards: OSL_DASHBOARDS: .* cannot be read/m);
+});
+
+test('keys that gateways share', async (t) => {
+  const keys = join(temporary(), 'keys');
+  const states = async (): Promise<string> =>
+    findingsOf(
+      await osl(['doctor', ...EXAMPLES, '--json', '--data-dir', temporary()], {
+        env: { OSL_KEYS_DIR: keys },
+      }),
+    )
+      .map((f) => `${f.state} ${f.message}`)
+      .join('\n');
+  t.match(await states(), /^fail there are no keys in .*OSL_KEYS_DIR/m);
+  t.equal((await osl(['keys', 'make', keys])).code, 0);
+  chmodSync(keys, 0o755);
+  t.notMatch(await states(), keys, 'a directory that others can list, as orchestrators mount it');
+  chmodSync(join(keys, 'signing.key'), 0o644);
+  t.match(await states(), /^warn other users of this machine can read .*signing\.key, which holds secrets/m);
+  writeFileSync(join(keys, 'masking.key'), 'c2hvcnQ=');
+  t.match(await states(), /^fail key file .*masking\.key holds fewer than 32 bytes/m);
 });
 
 // It changes settings of the role that all tests share.

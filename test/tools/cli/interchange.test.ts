@@ -32,6 +32,14 @@ test('osl import writes a manifest that osl validate accepts, and a policy that 
   }
 });
 
+test('osl import writes the policy alone where only that is asked for', async (t) => {
+  const policy = at('alone.yaml');
+  const done = await osl(['import', 'dbt', at('dbt.yml'), '--policy-out', policy]);
+  t.match(done, { code: 0, stdout: /^entities:$/m });
+  t.notMatch(done.stderr, /no policy was written/);
+  t.match(readFileSync(policy, 'utf8'), /^subjects: \{\}$/m);
+});
+
 test('osl import says what was lost, with its place', async (t) => {
   const done = await osl(['import', 'cube', at('rich.yml')]);
   t.equal(done.code, 0);
@@ -109,6 +117,13 @@ test('osl import --url takes types, keys and what may be NULL from the database'
     'sale_no, sql: sale_no, type: number,',
   );
   writeFileSync(at('keyless.yml'), keyless);
+  t.match(
+    await osl(['import', 'cube', at('keyless.yml'), '--url', 'postgres://reader:secret@127.0.0.1:1/shop']),
+    {
+      code: 2,
+      stderr: /^error: .*postgres:\/\/reader.*127\.0\.0\.1:1\/shop/,
+    },
+  );
   const done = await osl(['import', 'cube', at('keyless.yml'), '--url', native.readerUrl, '--json']);
   t.equal(done.code, 0, done.stderr);
   const { manifest, losses } = JSON.parse(done.stdout);

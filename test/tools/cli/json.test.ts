@@ -57,7 +57,7 @@ test('with --json an error is one object on standard error, and standard output 
       /nothing listens there$/,
     ],
     [['nothing', '--json'], 2, /^unknown command 'nothing'/],
-    [['scram', '--json'], 1, /at least 12 characters/],
+    [['scram', '--json'], 1, /at least 12 characters$/],
   ];
   const seen = await Promise.all(cases.map(([args]) => osl(args)));
   for (const [i, [args, exit, message]] of cases.entries()) {

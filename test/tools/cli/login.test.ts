@@ -148,3 +148,12 @@ t.test('who has no rule is told so, and admin roles come where a command asks fo
     if (kind === 'outcome' && subject === 'user:rita') actions.push(action);
   t.ok(actions.includes('exchange'));
 });
+
+t.test('a provider that does not answer has not ended the login', async (t) => {
+  await provider.stop();
+  t.match(await osl(['query', ...HERE, ONE], { env }), {
+    code: 3,
+    stderr: new RegExp(`^error: no answer from ${provider.issuer}: nothing listens there`),
+  });
+  t.equal(logins().length, 1);
+});

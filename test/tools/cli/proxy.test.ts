@@ -11,6 +11,7 @@ import { type LocalProxy, listenProxy, subjectOf, tokensOfCommand } from '../../
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
+import { Server, temporary } from './support.js';
 
 const shop = await startTestService();
 const frontend = createPgFrontend(shop.service, {});
@@ -179,6 +180,20 @@ test('what goes wrong is said to the client and to the person at the proxy', asy
   });
   t.teardown(() => nowhere.close());
   await t.rejects(connect(nowhere.port), { code: '08006', message: /cannot be reached/ });
+});
+
+test('the gateway of --server is the target without --to', async (t) => {
+  const dataDir = temporary();
+  const named = [
+    '--server',
+    'https://127.0.0.1:8642',
+    '--token-command',
+    `echo ${await shop.token('user:eu')}`,
+  ];
+  const proxy = new Server(['proxy', '--json', '--port', '0', ...named], dataDir);
+  t.teardown(() => proxy.signal('SIGKILL'));
+  await proxy.said('"event":"listening"');
+  t.match(JSON.parse(proxy.stdout), { to: '127.0.0.1:15432', subject: 'user:eu' });
 });
 
 test('a token command prints a token', async (t) => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { configuredKeys, createVerifier } from '../../../policy/index.js';
@@ -123,6 +123,19 @@ t.test('without keys none are made: exit 2', async (t) => {
   t.match(stderr, /^error: there are no keys in [^\n]+\n$/);
   t.equal((await osl(['token', '--data-dir', empty, '--policy', PLACE[3] ?? '', '--subject', 'x'])).code, 2);
 });
+
+t.test(
+  'keys of a data directory are copied, with the key of exchanged accounts if it is there',
+  async (t) => {
+    const from = temporary();
+    const keys = join(from, 'keys');
+    t.equal((await osl(['keys', 'make', keys])).code, 0);
+    const exchange = readFileSync(join(keys, 'exchange.pem'));
+    const to = join(temporary(), 'keys');
+    t.match(await osl(['keys', 'make', to, '--from', from]), { code: 0, stdout: /^signing / });
+    t.strictSame(readFileSync(join(to, 'exchange.pem')), exchange);
+  },
+);
 
 t.test('a policy file with a fault is shown with its place', async (t) => {
   const file = join(temporary(), 'policy.yaml');

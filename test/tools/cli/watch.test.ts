@@ -21,6 +21,8 @@ interface Between {
   /** Resolves once a request is held; then its end resolves. */
   readonly held: Promise<{ readonly ended: Promise<void> }>;
   readonly tokens: string[];
+  /** Why approvals are asked for; null without a request for one. */
+  readonly reasons: (string | null)[];
 }
 
 /** A proxy in front of `to` that disturbs. */
@@ -31,6 +33,7 @@ async function between(
 ): Promise<Between> {
   const left = [...deeds];
   const tokens: string[] = [];
+  const reasons: (string | null)[] = [];
   let hold: (held: { readonly ended: Promise<void> }) => void = () => undefined;
   const held = new Promise<{ readonly ended: Promise<void> }>((resolve) => {
     hold = resolve;
@@ -38,6 +41,8 @@ async function between(
   const server: Server = createServer((incoming, outgoing) => {
     const deed = left.shift() ?? 'pass';
     tokens.push(incoming.headers.authorization ?? '');
+    const reason = incoming.headers['osl-approval-reason'];
+    reasons.push(typeof reason === 'string' ? reason : null);
     if (deed === 'break') incoming.socket.destroy();
     else if (deed === 'hold')
       hold({ ended: new Promise((resolve) => incoming.socket.once('close', () => resolve())) });
@@ -70,7 +75,7 @@ async function between(
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, held, tokens };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, held, tokens, reasons };
 }
 
 const minting = [
@@ -125,6 +130,14 @@ t.test('--watch without a number asks what follows, and wrong flags are told of'
     code: 2,
     stderr: /whole seconds from 1 to 86400, not `x`/,
   });
+  t.match(await osl([...HERE, '--json', '--format', 'csv', ONE]), {
+    code: 2,
+    stderr: /'--json' cannot be used with option '--format/,
+  });
+  t.match(await osl(['index', '--status', '--watch']), {
+    code: 2,
+    stderr: /'--status' cannot be used with option '--watch'/,
+  });
   for (const format of ['arrow', 'parquet'])
     t.match(await osl([...HERE, '--watch', '1', '--format', format, ONE]), {
       code: 2,
@@ -138,6 +151,12 @@ t.test('--watch without a number asks what follows, and wrong flags are told of'
     code: 3,
     stderr: /nothing listens there/,
   });
+});
+
+t.test('an approval is asked for with each question', async (t) => {
+  const { url, reasons } = await between(t, rest, ['pass', 'pass']);
+  t.match(await osl([...at(url), '--watch', '1', '-n', '2', '--approval-reason', 'audit', ONE]), { code: 0 });
+  t.strictSame(reasons, ['audit', 'audit']);
 });
 
 t.test('a terminal is drawn anew', async (t) => {

@@ -121,20 +121,41 @@ test('Ctrl-C and Ctrl-D at a question leave nothing', { skip }, async (t) => {
   }
 });
 
+const QUESTIONS = [
+  /Which\?/,
+  /More to mask/,
+  /Name of the role/,
+  /Who asks first/,
+  /only rows of/,
+  /Will BI tools connect/,
+  /public key/,
+];
+
+test('Ctrl-C after the last question, while the database is at work, leaves nothing', { skip }, async (t) => {
+  if (native === null) throw new Error('it is skipped then');
+  const place = temporary();
+  const person = new Person(join(place, 'new'), native.readerUrl);
+  for (const question of QUESTIONS) await person.answers(question, '\r');
+  const admin = new Client({ connectionString: native.url });
+  await admin.connect();
+  t.teardown(() => admin.end());
+  await person.answers(/Write .*\[Y\/n\]/, '');
+  await admin.query('begin; lock table app.org, app.person, app.currency, app.visit');
+  await person.answers(/^/, 'y\r');
+  const waits = "select 1 from pg_locks where not granted and relation::regclass::text like 'app.%'";
+  while ((await admin.query(waits)).rowCount === 0) await sleep(50);
+  await person.answers(/^/, '\x03');
+  const began = performance.now();
+  t.equal(await person.ended, 130, person.seen);
+  t.ok(performance.now() - began < 10_000);
+  t.strictSame(readdirSync(place), []);
+});
+
 test('no at the end leaves nothing', { skip }, async (t) => {
   if (native === null) throw new Error('it is skipped then');
   const dir = join(temporary(), 'new');
   const person = new Person(dir, native.readerUrl);
-  const questions = [
-    /Which\?/,
-    /More to mask/,
-    /Name of the role/,
-    /Who asks first/,
-    /only rows of/,
-    /Will BI tools connect/,
-    /public key/,
-  ];
-  for (const question of questions) await person.answers(question, '\r');
+  for (const question of QUESTIONS) await person.answers(question, '\r');
   await person.answers(/Write .*\[Y\/n\]/, 'n\r');
   t.equal(await person.ended, 1);
   t.notOk(existsSync(dir));

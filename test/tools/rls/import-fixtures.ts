@@ -493,6 +493,42 @@ export const FIXTURES: readonly RlsFixture[] = [
     refused: /LIMIT in a subquery/,
   },
   {
+    name: 'first_of_each_role',
+    source: 'A subquery with DISTINCT ON, which drops rows',
+    sql: `${DOC} ${MEMBER} create policy team on doc for select to :auth using (team_id in (
+        select distinct on (m.role) m.team_id from member m where m.user_id = auth.uid() or m.role = 'owner' order by m.role, m.team_id));`,
+    refused: /DISTINCT ON in a subquery/,
+  },
+  {
+    name: 'filtered_list',
+    source: 'A list that array_agg collects of some rows',
+    sql: `${DOC} ${MEMBER} create policy team on doc for select to :auth using (team_id = any ((
+        select array_agg(m.team_id) filter (where m.role = 'owner') from member m where m.user_id = auth.uid())::int[]));`,
+    refused: /linked to the row by an expression|may have several rows/,
+  },
+  {
+    name: 'renamed_columns',
+    source: 'A table whose alias exchanges the names of its columns',
+    sql: `${DOC} create table manages (boss uuid, staff uuid, primary key (boss, staff)); grant select on manages to :auth;
+      insert into manages values ('${ANN}', '${BOB}');
+      create policy boss on doc for select to :auth using (owner_id in (select m.boss from manages m(staff, boss) where m.staff = auth.uid()));`,
+    refused: /renamed columns in FROM/,
+  },
+  {
+    name: 'shortened_setting',
+    source: 'A cast that shortens a value of the caller',
+    sql: `${DOC} create policy own on doc for select to :auth using (
+      owner_id::text = current_setting('app.current_tenant', true)::varchar(8));`,
+    refused: /./,
+  },
+  {
+    name: 'shortened_list',
+    source: 'A cast that shortens the values of a list',
+    sql: `${DOC} create policy own on doc for select to :auth using (
+      owner_id::text = any (string_to_array(current_setting('app.tenants', true), ',')::varchar(8)[]));`,
+    refused: /./,
+  },
+  {
     name: 'strict_function',
     source: 'A STRICT function with a NULL among its arguments',
     sql: `${DOC} create function open_to(team int) returns boolean language sql stable strict as $$ select team is null or team = 1 $$;

@@ -27,6 +27,21 @@ const withRows =
     rows: attribute.rows.replace(from, to),
   });
 
+/** Conditions that only some values of `NAME_list.id` meet, with the names of their fixtures. */
+const SOME_ROWS: readonly (readonly [name: string, condition: string, verdict: Mutant['verdict']])[] = [
+  [
+    'each_kind',
+    'id in (select distinct on (l.kind) l.id from each_kind_list l order by l.kind, l.id)',
+    'unknown',
+  ],
+  [
+    'collected',
+    'id = any ((select array_agg(l.id) filter (where l.open) from collected_list l)::int[])',
+    'unknown',
+  ],
+  ['exchanged', 'id in (select l.id from exchanged_list l(other, kind, open, id))', 'wider'],
+];
+
 /** Shapes that the published ones lack. */
 export const MORE_FIXTURES: readonly Pick<RlsFixture, 'name' | 'sql'>[] = [
   {
@@ -76,6 +91,15 @@ export const MORE_FIXTURES: readonly Pick<RlsFixture, 'name' | 'sql'>[] = [
     sql: `create table doc (id int primary key, at timestamptz not null); alter table doc enable row level security; grant select on doc to :auth;
       create policy today on doc for select to :auth using (at::date = current_date);`,
   },
+  ...SOME_ROWS.map(([name, condition]) => ({
+    name,
+    sql: `create table doc (id int primary key); create table every (id int primary key);
+      create table ${name}_list (id int primary key, kind int not null, open boolean not null, other int not null);
+      alter table doc enable row level security; alter table every enable row level security;
+      grant select on doc, every, ${name}_list to :auth;
+      create policy part on doc for select to :auth using (${condition});
+      create policy every on every for select to :auth using (id in (select l.id from ${name}_list l));`,
+  })),
   {
     name: 'owner_and_forced',
     sql: `create table doc (id int primary key); alter table doc owner to :auth; alter table doc enable row level security;
@@ -249,6 +273,12 @@ export const MUTANTS: readonly Mutant[] = [
     rows: () => ["tenant = attribute('current_tenant')"],
     verdict: 'narrower',
   },
+  ...SOME_ROWS.map(([fixture, , verdict]) => ({
+    fixture,
+    what: 'all values for some',
+    rows: () => [`id = attribute('${fixture}_list_id')`],
+    verdict,
+  })),
   // What changes no row stays equal.
   {
     fixture: 'two_settings',
