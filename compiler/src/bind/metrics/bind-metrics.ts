@@ -176,7 +176,10 @@ function orderOf(
   return Object.freeze(
     wanted.map(({ name, grain, descending }) => {
       const lower = (grain === null ? name : `${name}__${grain}`).toLowerCase();
-      const by = outputs.findIndex((o) => o.names.some((n) => n.toLowerCase() === lower)) + 1;
+      const place = (namesOf: (o: MetricsOutput) => readonly string[]): number =>
+        outputs.findIndex((o) => namesOf(o).some((n) => n.toLowerCase() === lower)) + 1;
+      // An alias may be the name of another metric.
+      const by = place((o) => [o.name]) || place((o) => o.names);
       if (by === 0) {
         const hint = 'order by a metric or a dimension that the question asks for';
         throw ctx.mismatch('`order_by` names what the answer has not', undefined, hint);
