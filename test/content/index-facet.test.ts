@@ -393,6 +393,36 @@ test('indexing', async (t) => {
     t.match(await indexShop(system, 'raw'), { added: 5 });
   });
 
+  await t.test(
+    'a successor of settings that were given up is not served until it is read again',
+    async (t) => {
+      await createShop(system);
+      const deriving = facetOf(derivingManifest);
+      const hoursLater = (hours: number): Date => new Date(Date.now() + hours * 3_600_000);
+      const indexDeriving = (readAt: Date) =>
+        indexFacet(system, derivingManifest, deriving, {
+          embedder: lexicalEmbedder,
+          versions: ['raw'],
+          readAt,
+        });
+      const open = () => openStore(system, deriving, 'raw', lexicalEmbedder, DEFAULT_MIN_LENGTH);
+      await indexShop(system, 'raw', { readAt: hoursLater(0) });
+      await indexDeriving(hoursLater(0));
+      await system.query(sql`delete from shop.article where id = 'a3'`);
+      await indexShop(system, 'raw', { readAt: hoursLater(25) });
+      await t.rejects(open(), { code: 'storeMismatch' });
+      await indexDeriving(hoursLater(26));
+      await open();
+      t.notOk(
+        (await storeRows(system, 'raw')).some((row) => row['doc_id'] === 'a3'),
+        'it is deleted',
+      );
+      await dropStore(system, facet.name, 'raw');
+      await createShop(system);
+      await indexShop(system, 'raw');
+    },
+  );
+
   await t.test('a store can be dropped', async (t) => {
     await createShop(system);
     await indexShop(system, 'raw');

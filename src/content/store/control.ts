@@ -191,7 +191,7 @@ export interface ServedStore extends StoreState {
 
 /**
  * Opens the store that a request may read. If the store does not match the manifest but a finished successor does (see
- * `successorOf`), the successor first replaces it.
+ * `successorOf`), the successor first replaces it, unless it is outdated.
  *
  * @throws ContentError `storeMissing`, `storeMismatch`, `storeBuilding`, `unknownVersion`
  */
@@ -208,7 +208,8 @@ export async function openStore(
   let state = await storeState(system, facet.name, version);
   if (!isWanted(state)) {
     const next = await storeState(system, facet.name, successorOf(version));
-    if (isWanted(next) && next?.state === 'ready') await installSuccessor(system, facet.name, version);
+    if (isWanted(next) && next?.state === 'ready' && !isOutdated(next, state))
+      await installSuccessor(system, facet.name, version);
     // Needed even if there is no successor: another request may just have installed it.
     state = await storeState(system, facet.name, version);
   }
@@ -224,6 +225,17 @@ export async function openStore(
   if (state.state === 'building')
     throw new ContentError('storeBuilding', `${name} is still being indexed`, hint);
   return { ...state, isCutAsDeclared: state.settings === settings };
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * True if a successor is left from settings that were given up: the store that is served has been read more than a day
+ * after it. Documents that have been deleted since would be served again.
+ */
+function isOutdated(next: StoreState, served: StoreState | null): boolean {
+  const [read, last] = [next.indexedAt, served?.indexedAt ?? null];
+  return read !== null && last !== null && Date.parse(last) - Date.parse(read) > DAY_MS;
 }
 
 /** @throws ContentError `unknownVersion` */
