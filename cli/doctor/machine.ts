@@ -7,7 +7,7 @@ import { surveyPostgres } from '../../src/engine/index.js';
 import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers.js';
 import { fetchDocument, fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
-import { connectFault, withoutPassword } from '../../src/service/connector-url.js';
+import { describeConnectFault, withoutPassword } from '../../src/service/connector-url.js';
 import { openDashboards } from '../../src/service/dashboards.js';
 import { issuerKeys } from '../../src/service/issuer-keys.js';
 import { existingKeys, tenantKeys } from '../../src/service/keys.js';
@@ -80,7 +80,7 @@ async function storeFinding(variable: string, place: ControlPlace): Promise<Doct
     (await surveyPostgres(url)).close();
     return ok(variable, `${withoutPassword(url)} answers`);
   } catch (error) {
-    return fail(variable, connectFault(error), 'a gateway that starts while it is away answers no query');
+    return fail(variable, describeConnectFault(error), 'a gateway that starts while it is away answers no query');
   }
 }
 
