@@ -120,7 +120,7 @@ function track(connection: WireConnection, done: Promise<void>, all: OpenConnect
 
 function listen(server: Server, port: number, host: string): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {
-    server.on('error', reject); // also handles later accept errors, after which `reject` has no effect
+    server.on('error', reject); // also handles later accept errors, for which `reject` has no effect
     server.listen(port, host, () => {
       const address = server.address();
       // `address` returns a string only for pipes, and null only before `listen`.

@@ -35,7 +35,7 @@ export async function takeOver(
     .catch((error: unknown) =>
       log.error('the data directory was not looked after', { cause: messageOf(error) }),
     );
-  return []; // only a log in tables is deferred, and lineage needs files
+  return []; // only a log in tables can be deferred, and lineage reads only logs in files
 }
 
 async function takeOverNow(

@@ -64,8 +64,8 @@ function followControl(control: Control, listener: ControlListener, log: Service
       )
         return;
       const wasSilent = isSilent;
-      // No poll runs during a change: if it takes so long that the silence is noticed, the next poll applies the state
-      // again.
+      // No poll runs while a change is applied. If that takes so long that the database counts as silent, the next poll
+      // applies the state again.
       isSilent = false;
       await listener.onChange().catch((error: unknown) => {
         isSilent ||= wasSilent;

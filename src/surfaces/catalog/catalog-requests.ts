@@ -118,7 +118,7 @@ interface CatalogOutcome {
   reply(): BackendReply;
 }
 
-/** @throws denials and internal errors at once; any other QueryError or CatalogFault is thrown later, by `reply` */
+/** @throws denials and internal errors immediately; the result's `reply` throws any other QueryError or CatalogFault */
 async function outcomeOf(statement: () => Promise<BackendReply>): Promise<CatalogOutcome> {
   try {
     const reply = await statement();

@@ -199,7 +199,7 @@ export function remoteEngine(client: RestClient): Engine {
         await send(client, { path: `/osl/schema?${parameters}`, accept: JSON_TYPE, signal }),
       );
     },
-    // The server never received the call, so it has no record of it.
+    // The call is refused without asking the server, which therefore has no record of it.
     refuse: async (_, fault) => {
       const problem = { ...problemOf(fault, ''), request_id: null };
       return new EngineRefusal(fault.http, problem, null, fault.message);
