@@ -80,7 +80,11 @@ async function storeFinding(variable: string, place: ControlPlace): Promise<Doct
     (await surveyPostgres(url)).close();
     return ok(variable, `${withoutPassword(url)} answers`);
   } catch (error) {
-    return fail(variable, describeConnectFault(error), 'a gateway that starts while it is away answers no query');
+    return fail(
+      variable,
+      describeConnectFault(error),
+      'a gateway that starts while it is away answers no query',
+    );
   }
 }
 

@@ -62,7 +62,8 @@ export function singleProcessFiles(dataDir: string): ProcessFiles {
     ownsDirectory: true,
     limiter: (limits: RateLimits) => createLimiter({ limits }),
     exchangeKey: async () => newExchangeKey(),
-    firstUse: (token: string, issuedAt: number, endsAt: number) => usedTokens.markUsed(token, issuedAt, endsAt),
+    firstUse: (token: string, issuedAt: number, endsAt: number) =>
+      usedTokens.markUsed(token, issuedAt, endsAt),
     control: null,
     activation: () => null,
     hasControlAnswered: () => true,
