@@ -19,7 +19,7 @@ export interface HttpTls {
 
 export interface HttpListener {
   /** Creates a server for one address; called once per address. */
-  createServer(handler: RequestListener): Server;
+  serverFor(handler: RequestListener): Server;
   /**
    * Replaces the certificate and client authorities for new connections. If the authorities have changed, client
    * certificates of open connections are no longer accepted. @throws Error if the certificate is invalid
@@ -55,7 +55,7 @@ export function listenerOf(
   const open = new Set<TLSSocket>();
   let authorities = authoritiesOf(tls);
   return {
-    createServer: (handler) => {
+    serverFor: (handler) => {
       if (tls === null) return withTimeout(createServer(limits, handler), handler, connectionMs);
       const server = createTlsServer(
         {

@@ -196,10 +196,10 @@ function allMethods(
 export function createApp(
   service: RequestParts,
   clientErrors: ClientErrors,
-  listener: Pick<HttpListener, 'createServer'>,
+  listener: Pick<HttpListener, 'serverFor'>,
 ): FastifyInstance {
   const app = fastify({
-    serverFactory: (handler) => listener.createServer(handler),
+    serverFactory: (handler) => listener.serverFor(handler),
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // the application refuses with a problem response and records it
