@@ -79,7 +79,7 @@ export function openingEvents(
 
 /**
  * First entries after a gap. Some records pending at the time of the failure may have reached the disk. They are kept,
- * and since callers got a refusal for these requests, allowed decisions among them get an outcome `error`.
+ * but the callers of these requests were refused, so allowed decisions among them get the outcome `error`.
  */
 export function reopeningEvents(
   place: RecordPlace,

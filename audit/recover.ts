@@ -46,7 +46,7 @@ export interface RecoveredLog extends LogBase {
 /** Position from which recovery may start: the end of a prefix of the log. */
 export interface RecoverBase {
   readonly base: LogBase;
-  /** Allowed decisions before this position that have no outcome before it. */
+  /** Allowed decisions recorded before this position, whose outcome had not been recorded by then. */
   readonly open: readonly AuditRecord[];
 }
 

@@ -34,7 +34,7 @@ export interface IssuedToken {
 export interface DevelopmentIssuer {
   readonly subjects: readonly string[];
   /** True if the server also accepts tokens from other issuers. */
-  readonly besideIssuers: boolean;
+  readonly hasOtherIssuers: boolean;
   /** @throws Failure if the policy does not declare a subject of the chain, or the token would be too large */
   mint(request: TokenRequest): Promise<IssuedToken>;
 }
@@ -87,7 +87,11 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
     const unknownRoles = aclRoles.filter((role) => !roles.has(role));
     return Object.freeze({ token, subject: chain.at(-1) ?? '', chain, aclRoles, unknownRoles });
   };
-  return Object.freeze({ subjects: [...subjects.keys()], besideIssuers: server?.hasIssuers === true, mint });
+  return Object.freeze({
+    subjects: [...subjects.keys()],
+    hasOtherIssuers: server?.hasIssuers === true,
+    mint,
+  });
 }
 
 function policyOf(settings: Settings): string {

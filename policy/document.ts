@@ -222,7 +222,7 @@ export interface QuotaDocument {
   readonly labels?: readonly string[];
 }
 
-/** Requests per second and subject, and quotas. */
+/** Quotas, and rate limits in requests per second of each subject. */
 export interface LimitsDocument {
   /** Quotas of each subject. */
   readonly subject?: readonly QuotaDocument[];

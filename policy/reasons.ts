@@ -131,7 +131,7 @@ function asDeclared(
 export interface HypotheticalCaller {
   /** The delegation chain, root first; the last subject is the caller. */
   readonly chain: readonly string[];
-  /** The claimed data roles; null: all roles of the last subject's `ceiling`. */
+  /** Data roles that the token claims; null: all roles in the `ceiling` of the chain's last subject. */
   readonly roles: readonly string[] | null;
   /** The other claims of the token. */
   readonly claims?: Readonly<Record<string, readonly string[]>>;

@@ -73,7 +73,7 @@ function typeOf(
   return null;
 }
 
-/** Sorts attributes after those that they need. A cycle adds a problem. */
+/** Sorts attributes so that each follows those that it needs. Reports a problem if there is a cycle. */
 function sortByNeeds(
   all: ReadonlyMap<string, TableAttribute>,
   problems: ProblemList,

@@ -80,12 +80,12 @@ const TEXT_IN_BINARY: ReadonlySet<number> = new Set([18, 19, 25, 114, 142, 705, 
 /** In binary format, jsonb is a version byte followed by text. */
 const JSONB = 3802;
 
-/** The position of the text within a value's bytes. */
-type TextPart = 'whole' | 'behind a byte' | 'none';
+/** The part of a value's bytes that is text: all of it, all but the first byte (a version), or nothing. */
+type TextPart = 'whole' | 'after first byte' | 'none';
 
 function textPart(typeOid: number, format: FormatCode): TextPart {
   if (format === 0 || TEXT_IN_BINARY.has(typeOid)) return 'whole';
-  return typeOid === JSONB ? 'behind a byte' : 'none';
+  return typeOid === JSONB ? 'after first byte' : 'none';
 }
 
 /**

@@ -118,7 +118,7 @@ export class WireSession implements Omit<SessionControl, 'processId' | 'notify'>
     }
   }
 
-  /** Ends the session with `reason` after the running series of messages. */
+  /** Ends the session with `reason` once the messages up to the next Sync have been handled. */
   drain(reason: WireError): void {
     this.#drainReason = reason;
     const isIdle = this.#state === 'Idle' || this.#state === 'AwaitingSync';

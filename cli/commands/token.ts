@@ -53,7 +53,7 @@ async function runToken(flags: TokenFlags): Promise<void> {
   const { openIssuer } = await import('../issuer.js');
   const issuer = await openIssuer(settingsOf(flags), settingsOfPolicy(flags));
   const issued = await issuer.mint(flags);
-  if (issuer.besideIssuers)
+  if (issuer.hasOtherIssuers)
     note('warning: this server has issuers: tokens of its own key are for development (OSL_LOCAL_TOKENS=on)');
   for (const role of issued.unknownRoles) note(`warning: the policy declares no role \`${role}\``);
   const { token, subject, chain, aclRoles } = issued;

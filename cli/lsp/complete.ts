@@ -60,7 +60,7 @@ function keyItems(
   if (part === null || !mayBe(part, 'object')) return [];
   const required = new Set(part.required ?? []);
   const known = Object.entries(part.properties ?? {})
-    .filter(([key]) => key === place.word || !place.beside.has(key))
+    .filter(([key]) => key === place.word || !place.siblings.has(key))
     .map(
       ([key, { description }]): CompletionItem => ({
         label: key,

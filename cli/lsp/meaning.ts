@@ -35,13 +35,13 @@ const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): PlaceMean
 /** Returns a rule that reads a value as a column of the relation named by `key` in the same mapping. */
 const columnOf =
   (key: string) =>
-  ({ beside }: YamlPlace): PlaceMeaning | null => {
-    const of = beside.get(key);
+  ({ siblings }: YamlPlace): PlaceMeaning | null => {
+    const of = siblings.get(key);
     return of === undefined ? null : { kind: 'column', of };
   };
-const tableBeside = ({ beside }: YamlPlace): PlaceMeaning => ({
+const tableOfConnector = ({ siblings }: YamlPlace): PlaceMeaning => ({
   kind: 'table',
-  of: beside.get('connector') ?? null,
+  of: siblings.get('connector') ?? null,
 });
 
 /** Meanings of values by path, and of keys by path followed by `:key`; `*` matches any key. */
@@ -50,7 +50,7 @@ const RULES: Readonly<Record<FileKind, readonly MeaningRule[]>> = {
     ...['entities', 'bridges', 'facets'].flatMap((section): MeaningRule[] => [
       [`${section}/*/source`, always({ kind: 'table', of: null })],
       [`${section}/*/source/connector`, always({ kind: 'connector' })],
-      [`${section}/*/source/table`, tableBeside],
+      [`${section}/*/source/table`, tableOfConnector],
       [`${section}/*/columns/[]`, ownTableColumn],
       [`${section}/*/columns/*/column`, ownTableColumn],
       [`${section}:key`, always(RELATION)],
@@ -97,7 +97,7 @@ const RULES: Readonly<Record<FileKind, readonly MeaningRule[]>> = {
     ['entities/*/computed/*/sensitivity', always(LABEL)],
     ['raw_sql/allow/[]', always({ kind: 'table', of: null })],
     ['raw_sql/allow/[]/connector', always({ kind: 'connector' })],
-    ['raw_sql/allow/[]/table', tableBeside],
+    ['raw_sql/allow/[]/table', tableOfConnector],
   ],
   policy: [
     ['subjects/*/ceiling/[]', always(ROLE)],

@@ -268,7 +268,7 @@ function isRoleName(node: Node | undefined): boolean {
   return target !== undefined && 'ResTarget' in target && isRoleName(target.ResTarget.val);
 }
 
-/** The comparison of a column or of a cast column; null if `side` is any other expression. */
+/** Returns a comparison if `side` is a column or a cast of one; null if it is any other expression. */
 function compared(side: Node, operator: string, toRoleName = false): ColumnComparison | null {
   const column = ownColumn(side, null);
   if (column !== null) return { column, operator, cast: null, toRoleName };

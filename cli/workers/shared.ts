@@ -33,7 +33,7 @@ import type { WorkerChannel } from './slot.js';
 
 export type SupervisorChannel = Peer<WorkerProtocol, SupervisorProtocol>;
 
-/** Requests that are handled only once the service is starting. */
+/** Requests other than start and stop; they wait until the service begins to start. */
 type SupervisorRequestName = Exclude<keyof WorkerProtocol, 'start' | 'stop'>;
 
 /** Parts of a worker's service that are shared with the other workers through the supervisor. */

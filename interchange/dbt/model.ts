@@ -27,7 +27,7 @@ export interface DbtModel {
   /** Models that the foreign entities refer to, and the relationships to them, by lower-case entity name. */
   readonly parents: Map<string, { readonly relationship: string; readonly model: DbtModel }>;
   readonly grains: Map<string, string>;
-  /** Column of each dimension, by lower-case name; null if the dimension is computed or was lost. */
+  /** Column of each dimension, by lower-case name; null if it is computed or could not be imported. */
   readonly dimensions: Map<string, string | null>;
   /** Lower-case names of the time dimensions that are plain columns. */
   readonly times: Set<string>;

@@ -172,7 +172,7 @@ export class EntitySetBook {
     this.#maxMembers = maxMembers;
   }
 
-  /** Adds to all sets, or to none. @param additions have different keys @throws QueryError E5031 if there is no room */
+  /** Adds to all sets, or to none. @param additions must have distinct keys @throws QueryError E5031 if there is no room */
   add(additions: readonly SetAddition[]): SetResult {
     const now = this.#now();
     const planned = additions.map(({ key, windowMs, maxSize, members }) => {

@@ -35,8 +35,8 @@ interface MemoryWaiter {
  * large rows from their first byte until the reader has them, rows kept for later fetches, rows that a later step
  * reads, and cached answers.
  *
- * A party, such as a subject, may hold at most half of the memory, or a single row. Large rows queue, and the party
- * that holds least is served first.
+ * A party, such as a subject, may hold at most half of the memory, except for a single row that is larger. Large rows
+ * queue, and the party that holds least is served first.
  */
 export class AnswerMemory {
   readonly bounds: AnswerBounds;
@@ -44,7 +44,7 @@ export class AnswerMemory {
   readonly #waiters = new Set<MemoryWaiter>();
   #held = 0;
   #refused = 0;
-  /** True while waiters are served, which may free cached data; the resulting `giveBack` must not serve them again. */
+  /** True while waiters are served. That may free cached data, which calls `giveBack`; prevents recursion. */
   #isServing = false;
   #free: (bytes: number) => void = () => undefined;
 

@@ -104,7 +104,7 @@ export class EngineStatus {
   }
 }
 
-/** Number of cached answers, including those for unknown names. */
+/** Maximum number of cached answers, including those for unknown names. */
 const MAX_CACHED = 1_000;
 /** Maximum length of a time zone name in UTF-16 code units. */
 const MAX_LENGTH = 255;

@@ -18,7 +18,7 @@ export interface FallbackPolicy {
 /** Reachability of external services: true if the service has answered since the start, or is not configured. */
 export interface ServicesReached {
   readonly control: boolean;
-  /** False if this machine's clock differs from the control database's, while another gateway's agrees with it. */
+  /** False if this machine's clock disagrees with that of the control database, and another gateway's agrees. */
   readonly clock: boolean;
   /** Shared store of rate-limit counts. */
   readonly limits: boolean;

@@ -25,7 +25,7 @@ interface StartedLineage {
   close(): Promise<void>;
 }
 
-/** Starts lineage for this process and finishes that of ended chains. @throws ManifestProblems, StartProblem */
+/** Starts lineage here, and completes that of audit logs that have ended. @throws ManifestProblems, StartProblem */
 export async function startLineage(
   settings: Settings,
   model: () => ServedModel,

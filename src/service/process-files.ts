@@ -41,7 +41,7 @@ export interface ProcessFiles {
   acceptsRequests(): boolean;
   /** Notifies the other processes of a changed draft. Resolves once each of them has reread it. */
   notifyDraftChanged(id: string): Promise<void>;
-  /** Notifies the other processes of revocations. Resolves once each of them has read them or is gone. */
+  /** Notifies the other processes of revocations. Resolves once each process has read the revocations or has ended. */
   notifyRevoked(): Promise<void>;
 }
 

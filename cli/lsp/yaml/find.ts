@@ -126,7 +126,7 @@ export function entryOf(line: string): YamlLine {
   return { indent, dashes, key: unquoted(name.trimEnd()), colon, valueAt: leading(line, colon + 1) };
 }
 
-/** Column of the line's first character, including dashes. */
+/** Column of the line's first character that is not blank; a leading dash of a list counts. */
 export function startOf({ dashes, indent }: YamlLine): number {
   return dashes[0] ?? indent;
 }

@@ -9,12 +9,12 @@ export interface YamlPlace {
   readonly word: string;
   readonly start: number;
   readonly end: number;
-  readonly beside: ReadonlyMap<string, string>;
+  readonly siblings: ReadonlyMap<string, string>;
 }
 
 const FLOW_LINES = 60;
 /** Maximum number of lines of a mapping to search before and after the cursor. */
-const BESIDE_LINES = 100_000;
+const SIBLING_LINES = 100_000;
 
 /** Returns the place at zero-based `line` and `column`; null within a comment. */
 export function placeAt(lines: readonly string[], line: number, column: number): YamlPlace | null {
@@ -38,7 +38,7 @@ export function placeAt(lines: readonly string[], line: number, column: number):
       word: entry.key,
       start: entry.indent,
       end: entry.colon,
-      beside: siblingsOf(lines, head, entry),
+      siblings: siblingsOf(lines, head, entry),
     };
   const here = entry.key === null ? around : [...around, entry.key];
   const block = (): ReadonlyMap<string, string> =>
@@ -48,17 +48,17 @@ export function placeAt(lines: readonly string[], line: number, column: number):
   const before = textBetween(lines, [head, entry.valueAt], [line, column]);
   if (!/^[{[]/.test(before)) {
     const role = entry.key === null ? 'either' : 'value';
-    return { steps: here, role, word, start, end, beside: block() };
+    return { steps: here, role, word, start, end, siblings: block() };
   }
   const flow = flowPlace(before);
-  const beside =
-    flow.beside === null
+  const siblings =
+    flow.siblings === null
       ? block()
       : new Map([
-          ...flow.beside,
+          ...flow.siblings,
           ...siblingsAfter(textBetween(lines, [line, column], [line + FLOW_LINES, 0]), flow.within),
         ]);
-  return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, beside };
+  return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, siblings };
 }
 
 /** Parses the entry on a line. On a blank line, the column of the cursor counts as its indentation. */
@@ -134,15 +134,15 @@ function siblingsOf(
   line: number,
   { indent, dashes }: YamlLine,
 ): ReadonlyMap<string, string> {
-  const beside = new Map<string, string>();
+  const siblings = new Map<string, string>();
   const add = (at: number, entry: YamlLine): void => {
     const value = (lines[at] ?? '')
       .slice(entry.valueAt)
       .replace(/\s+#.*$/, '')
       .trim();
-    if (entry.key !== null) beside.set(entry.key, unquoted(value));
+    if (entry.key !== null) siblings.set(entry.key, unquoted(value));
   };
-  for (let at = line; at >= Math.max(0, line - BESIDE_LINES); at--) {
+  for (let at = line; at >= Math.max(0, line - SIBLING_LINES); at--) {
     const text = lines[at] ?? '';
     if (startsBeyond(text, indent) || isBlankOrComment(text)) continue;
     const entry = entryOf(text);
@@ -150,14 +150,14 @@ function siblingsOf(
     if (entry.indent === indent) add(at, entry);
     if (startOf(entry) < indent) break;
   }
-  for (let at = line + 1; at < Math.min(lines.length, line + BESIDE_LINES); at++) {
+  for (let at = line + 1; at < Math.min(lines.length, line + SIBLING_LINES); at++) {
     const text = lines[at] ?? '';
     if (startsBeyond(text, indent) || isBlankOrComment(text)) continue;
     const entry = entryOf(text);
     if (startOf(entry) < indent) break;
     if (entry.indent === indent && entry.dashes.length === 0) add(at, entry);
   }
-  return beside;
+  return siblings;
 }
 
 /** Start and end column of the scalar around `column`; in a flow collection, punctuation ends the scalar. */
@@ -235,14 +235,14 @@ interface FlowPlace {
   readonly role: 'key' | 'value';
   readonly start: number;
   /** Values by key of the entries before the cursor in the innermost mapping; null outside any mapping. */
-  readonly beside: ReadonlyMap<string, string> | null;
+  readonly siblings: ReadonlyMap<string, string> | null;
   readonly within: number;
 }
 
 interface OpenCollection {
   readonly kind: 'map' | 'list';
   key: string | null;
-  readonly beside: Map<string, string>;
+  readonly siblings: Map<string, string>;
 }
 
 function flowPlace(before: string): FlowPlace {
@@ -252,13 +252,13 @@ function flowPlace(before: string): FlowPlace {
     const frame = frames.at(-1);
     const text = before.slice(start, at).trim();
     if (frame?.kind === 'map' && frame.key !== null && text !== '')
-      frame.beside.set(frame.key, unquoted(text));
+      frame.siblings.set(frame.key, unquoted(text));
     if (frame !== undefined) frame.key = null;
   };
   for (const { sign, at } of signsOf(before)) {
     const frame = frames.at(-1);
     if (sign === '{' || sign === '[')
-      frames.push({ kind: sign === '{' ? 'map' : 'list', key: null, beside: new Map() });
+      frames.push({ kind: sign === '{' ? 'map' : 'list', key: null, siblings: new Map() });
     else if (sign === '}' || sign === ']') {
       close(at);
       frames.pop();
@@ -275,14 +275,14 @@ function flowPlace(before: string): FlowPlace {
     steps,
     role: last?.kind === 'map' && last.key === null ? 'key' : 'value',
     start: start + (/^\s*/.exec(before.slice(start))?.[0].length ?? 0),
-    beside: frames[innermost]?.beside ?? null,
+    siblings: frames[innermost]?.siblings ?? null,
     within: frames.length - 1 - innermost,
   };
 }
 
 /** Reads a mapping's plain values by key from the text after the cursor, which is `within` collections below it. */
 function siblingsAfter(after: string, within: number): ReadonlyMap<string, string> {
-  const beside = new Map<string, string>();
+  const siblings = new Map<string, string>();
   let depth = within;
   let start = 0;
   let key: string | null = null;
@@ -293,14 +293,14 @@ function siblingsAfter(after: string, within: number): ReadonlyMap<string, strin
       start = at + 1;
     } else if (sign === ',' && depth > 0) continue;
     else if (sign !== ':') {
-      if (depth === 0 && key !== null) beside.set(key, unquoted(after.slice(start, at).trim()));
+      if (depth === 0 && key !== null) siblings.set(key, unquoted(after.slice(start, at).trim()));
       if (sign !== ',') depth--;
-      if (depth < 0) return beside;
+      if (depth < 0) return siblings;
       if (depth === 0 && sign === ',') {
         start = at + 1;
         key = null;
       }
     }
   }
-  return beside;
+  return siblings;
 }

@@ -78,7 +78,7 @@ export async function runRlsCompare(folder: string, flags: RlsCompareFlags): Pro
   });
 }
 
-/** The entities that a role is granted or may read in the database, each with the columns to compare; null if none. */
+/** Entities that a role may read by the policy or in the database, with the columns to compare; null if none. */
 function entitiesOf(
   { role }: ComparedCaller,
   { manifest, snapshot, views }: ComparedModel,

@@ -64,7 +64,7 @@ export function callerValueOf(node: Node): CallerValue | null {
   return { source: { kind: 'setting', name: setting }, list: false };
 }
 
-/** The claim or setting whose elements a set-returning function lists; null for any other expression. */
+/** The claim or setting that a set-returning function expands into rows; null for any other expression. */
 export function callerListOf(node: Node): CallerValue | null {
   const inner = unwrapped(node);
   if (!('FuncCall' in inner)) return null;

@@ -109,7 +109,7 @@ export class PolicyFilters {
     this.#notes = notes;
   }
 
-  /** Filters for the rows of a table that its policies show a role; a null means all rows. @throws FailsInDatabase */
+  /** Filters for the rows that the table's policies let a role see; a null filter: all rows. @throws FailsInDatabase */
   ofPolicies(reading: ReadRights, table: ImportedTable, subject: Subject): readonly (string | null)[] {
     const { relation } = table;
     const { role, view } = subject;

@@ -268,7 +268,7 @@ function setClaim(
 /** Maximum number of tables in a chain of memberships. */
 const MOST_DEPTH = 4;
 
-/** Finds rows of other tables that give row sets and attributes their values in the solver's model. */
+/** Finds rows of other tables from which row sets and attributes get the values of the solver's model. */
 class WitnessRows {
   readonly rows: { readonly entity: Entity; readonly row: ExampleRow }[] = [];
   readonly #context: ExampleContext;

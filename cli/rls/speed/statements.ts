@@ -10,7 +10,7 @@ import { eachNode, relationNames } from '../statement.js';
 /** A statement to compare, with the role that ran it. */
 export interface GivenStatement {
   readonly text: string;
-  /** Null: compared for callers of every role. */
+  /** Role for whose callers the statement is compared; null for every role. */
   readonly role: string | null;
   /** Number of recorded executions; null if they were not counted. */
   readonly calls: number | null;

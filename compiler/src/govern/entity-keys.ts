@@ -315,7 +315,7 @@ const IN_PASSAGES = 'RETRIEVE, TRAVERSE or an operator reads it';
 const IN_SUBQUERY = 'a subquery of an expression reads it';
 const IN_GROUPS = 'rows are aggregated in groups that are not of one each';
 
-/** Requires that all rows of FROM behind one row of the block have the same `key`. @throws UnknownKeys */
+/** Requires that all FROM rows that make one output row of `query` have the same `key`. @throws UnknownKeys */
 function requireRows(query: Select, { entity, refs }: FromKey): void {
   const isIn = (list: readonly Expr[]): boolean => refs.every((ref) => list.some((e) => isSame(e, ref)));
   if (query.grouped && (query.groupingSets !== null || !isIn(query.groupBy)))

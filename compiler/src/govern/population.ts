@@ -47,7 +47,7 @@ export interface Population {
 
 const GUARDED = new WeakMap<GovernedPlan['query'], boolean>();
 
-/** True if a plan that was made for `access` counts rows under a grant with `overlap`. */
+/** True if `plan`, which was made for `access`, counts rows that a grant with the option `overlap` covers. */
 export function comparesOverlaps(plan: GovernedPlan, access: Access): boolean {
   const known = GUARDED.get(plan.query);
   if (known !== undefined) return known;

@@ -92,7 +92,7 @@ export interface Cast {
   readonly modifiers: readonly number[];
 }
 
-/** `arg::bit(length)::type`: the number written as bits or hexadecimal digits, as in `x1F`. */
+/** `arg::bit(length)::type`: converts a string of bits or hexadecimal digits, such as `x1F`, to a number. */
 export interface BitNumber {
   readonly kind: 'bit_number';
   readonly arg: Expr;

@@ -155,7 +155,7 @@ export interface Traversal {
 /** The column of a traversal that contains the path from the anchor to the row. */
 export const PATH = 'path';
 
-/** Returns the column of a traversal that holds part `index` of a key of `width` columns. No query can name it. */
+/** Name of the internal traversal column for part `index` of a key of `width` columns; queries cannot use it. */
 export function walkedKey(index: number, width: number): string {
   return width === 1 ? 'key' : `${PART_OF_KEY}${index + 1}`;
 }

@@ -163,9 +163,9 @@ type Edit =
   | ({ readonly kind: 'comments' } & Comments);
 
 /**
- * Edits a text for the grammar: quotes EXTRACT where it is an operator, and blanks out comments, and long lists after
- * their first item, with the same number of bytes, so that only the inserted quotes move offsets. Comments are removed
- * because the grammar's scanner rescans a run of operators for each comment in it.
+ * Prepares a text for the grammar: quotes EXTRACT where it is an operator, and replaces comments, and all but the first
+ * item of long lists, with as many blanks, so that only the inserted quotes move offsets. Comments are removed because
+ * the grammar's scanner rescans a run of operators for each comment in it.
  */
 function editForGrammar(text: string, lexical: Lexical): PreparedText {
   const edits = editsOf(text, lexical);

@@ -70,7 +70,7 @@ export async function prepare(parts: AnswerParts, question: DataQuestion): Promi
   return Object.freeze({ body, parameterOids, plan, authorized, payment: new Payment(), record });
 }
 
-/** Builds the decision step of a query: planning, the policy on model calls and, unless explaining, the limits. */
+/** Builds the decision step of a query: plans it and checks model calls and, except for `explain`, limits. */
 export function decisionOf(
   parts: AnswerParts,
   question: DataQuestion,

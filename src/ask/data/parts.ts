@@ -89,7 +89,7 @@ export interface WordCounter {
   ): boolean;
 }
 
-/** Inputs of a step that precedes the statement. */
+/** Inputs of a step, such as a search, that runs before the SQL statement. */
 export interface StepInput {
   readonly parts: RunningParts;
   readonly caller: Caller;

@@ -194,7 +194,7 @@ function hasTimeQuota(caller: Caller): boolean {
   return quotasFor(caller, 'query').some(({ unit }) => unit === 'ms');
 }
 
-/** True for temporary errors: limits, failures of database or server, a cancel, or rights changed during the run. */
+/** True for temporary errors: limits, failures of the database or server, cancellation, or a change of rights. */
 function isTemporary({ http, entry }: QueryError): boolean {
   if (entry === 'shuttingDown') return false;
   return http >= 500 || http === 429 || entry === 'rightsChanged' || entry === 'cancelled';

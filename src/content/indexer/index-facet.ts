@@ -95,7 +95,7 @@ export interface IndexSummary {
     readonly exceptions: Readonly<Partial<Record<Exception, number>>>;
     readonly skippedColumns: readonly SkippedColumn[];
     readonly words: readonly ProbableWord[];
-    /** Number of documents whose entity key contains a declared value; keys are not redacted. */
+    /** Number of documents whose entity key contains a value to redact. It stays visible: keys are not redacted. */
     readonly keysWithValues: number;
   };
   readonly tookMs: number;

@@ -26,7 +26,7 @@ const PDF_PAGE = 4;
 /** Maximum number of PDFs in a sample: each costs far more to read than a text. */
 const SOME_PDFS = 40;
 
-/** PDF reader of the whole process; an idle thread does not keep the process alive. */
+/** PDF reader that the whole process shares. Its thread, when idle, does not keep the process alive. */
 const pdfs = new PdfThread();
 
 /**

@@ -52,8 +52,8 @@ export interface PostgresConfig {
   /** Fraction of the pool, from 0 to 1, that a subject must leave free once it holds half of the pool; default 0.25. */
   readonly poolReserve?: number;
   /**
-   * Number of sessions that short statements of many callers share, for each of the two plan modes; 0 for none.
-   * Default: 2.
+   * Number of sessions per plan mode (custom or generic plans) in which the short statements of many callers run; 0
+   * disables sharing. Default: 2.
    */
   readonly sharedSessions?: number;
   /** Maximum wait for a session in ms; default 5,000. */

@@ -229,8 +229,8 @@ interface ManifestAndPolicy {
  * Returns the access changes of each role if `after` replaces `before`. A role that exists in only one of them has no
  * access in the other.
  *
- * @param touched if the policy is the same: the changed objects of the manifest, so that only objects that depend on
- * them are compared; comparing thousands of entities takes seconds for each role. Null compares everything
+ * @param touched the changed objects of the manifest: only objects that depend on them are compared, since comparing
+ * thousands of entities takes seconds for each role. Must be null, which compares all, if the policy has changed
  */
 export function accessBetween(
   before: ManifestAndPolicy,

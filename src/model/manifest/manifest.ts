@@ -103,7 +103,7 @@ export interface RollupFacts {
   readonly rollup: Rollup;
   readonly connector: string;
   readonly maxAgeMs: number;
-  /** Hash of the query and the method, in hex. Rows built under a different fingerprint are not used. */
+  /** Hash of the query and of how it is built, in hex. Rows built with another fingerprint are not used. */
   readonly fingerprint: string;
   readonly query: string;
 }

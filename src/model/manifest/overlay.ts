@@ -44,7 +44,7 @@ export function withOverlay(base: ManifestDocument, objects: FragmentDocument): 
   return out;
 }
 
-/** Returns `objects` with those of `fragment` added, without those that equal the file's members. */
+/** Returns `objects` and those of `fragment`, but for those that equal a member of the manifest file. */
 export function withPublished(
   base: ManifestDocument,
   objects: FragmentDocument,

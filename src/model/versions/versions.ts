@@ -306,7 +306,7 @@ export interface StoredDraft {
   readonly at: string;
   readonly author: { readonly subject: string; readonly chain: readonly string[] };
   readonly text: string;
-  /** True if the draft was sent as YAML, so that its author can use positions in `text`. */
+  /** True if the draft was sent as YAML, so that lines and columns in `text` mean something to its author. */
   readonly placed: boolean;
   /** Latest validation; null if it failed or if the draft was never validated. */
   readonly validated: Validation | null;

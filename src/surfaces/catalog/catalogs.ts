@@ -139,8 +139,8 @@ export class Catalogs implements CatalogProvider {
   }
 
   /**
-   * Runs `work` with the engine of `model`, which is built on first use, once the subject's earlier statements have
-   * finished.
+   * Waits for the subject's earlier statements, then runs `work` with the engine of `model`, which is built on first
+   * use.
    *
    * @throws CatalogFault 53300 if no engine becomes available in time, 54000 if the catalog cannot be built
    */

@@ -952,7 +952,9 @@ lexicon:`,
     name: 'a table under a second name',
     from: '      sales.customers:\n',
     to: '      sales."orders": { columns: { note: { type: text } } }\n      sales.customers:\n',
-    told: ['13:7-21 M1005 `sales."orders"` has quotes that it does not need (write `sales.orders`)'],
+    told: [
+      '13:7-21 M2009 `sales."orders"` is the table `sales.orders`, which is declared above (declare it once)',
+    ],
   },
   {
     name: 'a table for raw SQL whose column has two names',

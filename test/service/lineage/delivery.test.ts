@@ -62,11 +62,11 @@ t.test('statuses', async (t) => {
     t.strictSame(await send(endpoint(receiver.url), LETTER, OPTIONS), {
       kind: 'failed',
       reason: `status ${status}`,
-      wishMs: null,
+      retryAfterMs: null,
     });
   }
   receiver.behave(answering(429, { 'retry-after': '120' }));
-  t.match(await send(endpoint(receiver.url), LETTER, OPTIONS), { kind: 'failed', wishMs: 120_000 });
+  t.match(await send(endpoint(receiver.url), LETTER, OPTIONS), { kind: 'failed', retryAfterMs: 120_000 });
   receiver.behave(answering(410));
   t.strictSame(await send(endpoint(receiver.url), LETTER, OPTIONS), { kind: 'gone' });
 });

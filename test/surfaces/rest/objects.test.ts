@@ -473,7 +473,7 @@ test('what cannot be published', async (t) => {
     const twice = await p.post({ fragment: renamed });
     t.match(
       twice.json(),
-      { code: 'E1002', diagnostics: [{ code: 'M1005' }] },
+      { code: 'E1002', diagnostics: [{ code: 'M2009' }] },
       'a second name, without labels',
     );
     const missing = { entities: { customer: { ...document.entities['customer'], columns: ['id'] } } };

@@ -147,7 +147,7 @@ class BarrierCheck {
     const items = query.kind === 'select' ? leavesOf(query.from) : NOTHING;
     this.#items.set(query, items);
     for (const { id } of items) this.#homes.set(id, first);
-    // Must precede the queries inside, which may read these tables.
+    // Common tables are registered before nested queries are visited, since those may read them.
     if (query.kind !== 'values')
       for (const t of query.with) this.#tables.set(t.id, t.recursive === true ? null : t.query);
     for (const q of partsOf(query)) this.#index(q);
@@ -302,7 +302,7 @@ class BarrierCheck {
     for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.tested);
   }
 
-  /** Returns the expressions that can fail in a query that a condition runs for each row. */
+  /** Returns the expressions that can fail in a subquery that a condition evaluates for each row. */
   #failuresIn(query: Query): readonly FailingValue[] {
     return this.#failures.of(query, () => {
       const found = new Failures();

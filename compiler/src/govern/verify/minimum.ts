@@ -18,7 +18,7 @@ import { verifyCounted } from './barrier.js';
  * Verifies every block that scans rows that may only be aggregated: it must be grouped, have an OFFSET as an
  * optimization fence, drop groups that are too small, and test for each aggregate how many of these rows it covers.
  *
- * @throws InternalError if not, which would be a bug of the compiler
+ * @throws InternalError if a check fails, which is a bug of the compiler
  */
 export function verifyMinima(root: Query, slots: readonly Slot[]): void {
   const blocks = allQueries(root);

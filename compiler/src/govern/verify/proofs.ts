@@ -281,13 +281,13 @@ function isTotalOperation(e: Extract<Expr, { kind: 'operation' }>, literals: Pro
   if (e.left.type === 'inet' && e.right.type === 'inet') return /^(?:<<=?|>>=?|&&)$/.test(name);
   if (e.left.type === 'tsvector')
     return name === '@@' && e.right.kind === 'call' && isShortSearch(e.right, literals);
-  if (lieBeside(e.left.type, name, e.right.type)) return true;
+  if (comparesRanges(e.left.type, name, e.right.type)) return true;
   if (['&&', '@>', '<@'].includes(name)) return isArray(e.left.type) && e.left.type === e.right.type;
   return e.left.type === 'jsonb' && ['->', '?', '?|', '?&'].includes(name);
 }
 
 /** True if `name` compares two ranges of one type, or tests whether a range contains an element. */
-function lieBeside(left: TypeName, name: string, right: TypeName): boolean {
+function comparesRanges(left: TypeName, name: string, right: TypeName): boolean {
   const span = /^(int4|int8|num|date|ts|tstz)(?:multi)?range$/;
   const [one, other] = [span.exec(left)?.[1], span.exec(right)?.[1]];
   if (one !== undefined && other !== undefined)

@@ -26,7 +26,7 @@ import { verifyScans } from './scans.js';
  * parameter has its slot, no policy-only node is left, joins obey the rule `joins`, and nothing can fail on a hidden
  * row.
  *
- * @throws InternalError, which no caller's query can cause
+ * @throws InternalError if a check fails, which is a bug of the compiler and never of the query
  */
 export function verify(
   root: Query,

@@ -67,7 +67,7 @@ export interface MatrixState {
   readonly again: () => void;
 }
 
-/** Loads the matrix for a filter, one page of rows at a time; `after` selects the page of subjects. */
+/** Loads the filtered matrix, one page of rows at a time. `after` is the cursor of the page of subjects. */
 export function useMatrix(caller: SignedInCaller, filter: MatrixFilter, after: string | null): MatrixState {
   const [pages, setPages] = useState<Pages>(new Map());
   const [error, setError] = useState<unknown>(null);

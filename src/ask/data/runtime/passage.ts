@@ -173,7 +173,7 @@ export function shownScore(score: number): number {
   return Number(score.toFixed(6));
 }
 
-/** Drops passages whose shown score is below the minimum. */
+/** Drops passages whose score, as the caller sees it, is below the minimum. */
 export function aboveMinScore<P extends { readonly score: number }>(
   passages: readonly P[],
   { minScore }: PageValues,

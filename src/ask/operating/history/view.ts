@@ -57,8 +57,8 @@ export interface HistoryView {
 }
 
 /**
- * Combines the rings of all processes, from the oldest step that any of them sampled to the newest completed step; at
- * least 30 steps. @param now ms since 1970
+ * Merges the sampled histories of all processes, from the oldest sampled step to the newest completed one. The result
+ * covers at least 30 steps. @param now ms since 1970
  */
 export function historyView(
   rings: readonly RingCopy[],

@@ -55,7 +55,18 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
     const message = `row security cannot name \`${dotted}\`, which has a dot or a quote in its name`;
     conflict(['tables', dotted], message, null);
   }
+  // INVARIANT: a table is declared once. Under a second name its columns could lack their labels.
+  const keyByName = new Map<string, string>();
   const tables = membersOf(document.tables).map(([key, t]): [string, Table] => {
+    const tableKey = tableName(tableNamed(key));
+    const first = keyByName.get(tableKey) ?? key;
+    keyByName.set(tableKey, first);
+    if (first !== key)
+      conflict(
+        ['tables', key],
+        `\`${key}\` is the table \`${first}\`, which is declared above`,
+        'declare it once',
+      );
     return [key, tableOf(key, t.columns, [...path, 'tables', key], problems)];
   });
   return Object.freeze({
@@ -89,16 +100,6 @@ function tableOf(
   problems: Problems,
 ): Table {
   const { schema, table } = tableNamed(key);
-  // INVARIANT: a table has one name. Under a second one its columns could lack their labels.
-  const name = tableName({ schema, table });
-  if (name !== key)
-    problems.add(
-      CODES.badName,
-      path,
-      `\`${key}\` has quotes that it does not need`,
-      `write \`${name}\``,
-      true,
-    );
   if (schema.startsWith('pg_') || schema === 'information_schema') {
     problems.add(
       CODES.reserved,

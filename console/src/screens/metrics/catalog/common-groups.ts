@@ -14,9 +14,9 @@ export interface CommonGroups {
 }
 
 /**
- * Determines the common properties of the selected metrics. Information missing from the schema (whether there is a
- * time, and the entities of a metric that uses several) is taken from the server's query plans, so that the console
- * agrees with the server.
+ * Determines the common properties of the selected metrics. Information missing from the schema (whether a metric has a
+ * time dimension, and the entities of one that uses several) is taken from the server's query plans, so that the
+ * console agrees with the server.
  *
  * @throws like `postJson`; a plan that the server refuses is not an error
  */

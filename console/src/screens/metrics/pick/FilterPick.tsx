@@ -29,7 +29,7 @@ interface FilterPickProps {
 /** Maximum number of columns and of values that are offered. */
 const MOST = 200;
 
-/** Editor for the filters, whose values are selected from existing ones. */
+/** Editor for filters. Users choose each value from those present in the data. */
 export function FilterPick({ thread, ground, filters, onFilters }: FilterPickProps) {
   const id = useId();
   const [open, setOpen] = useState<string | null>(null);
