@@ -270,24 +270,19 @@ returning granted, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`
 
 /**
  * Statement that adds to counts, ordered by key to avoid deadlocks, and returns them. An amount of 0 only queries a
- * count; there is no row for it if no window is current.
+ * count, after waiting for charges in progress; there is no row for it if no window is current.
  */
 const ADD = sql`
-with charge as (select * from unnest($1::text[], $2::float8[], $3::bigint[]) as charge(key, ms, amount)),
-added as (
-  insert into osl_control.limit_count as c (key, ends_at, used, granted)
-  select key, clock_timestamp() + ms * interval '1 millisecond', amount, 0
-  from charge where amount <> 0 order by key
-  on conflict (key) do update set
-    used = case when c.ends_at <= clock_timestamp() then excluded.used else c.used + excluded.used end,
-    ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
-  returning key, used, ends_at),
-counts as (
-  select key, used, ends_at from added
-  union all
-  select key, used, ends_at from charge join osl_control.limit_count using (key)
-  where amount = 0 and ends_at > clock_timestamp())
-select key, used, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms from counts`;
+insert into osl_control.limit_count as c (key, ends_at, used, granted)
+select key, clock_timestamp() + ms * interval '1 millisecond', amount, 0
+from unnest($1::text[], $2::float8[], $3::bigint[]) as charge(key, ms, amount)
+where amount <> 0 or exists (
+  select from osl_control.limit_count as own where own.key = charge.key and own.ends_at > clock_timestamp())
+order by key
+on conflict (key) do update set
+  used = case when c.ends_at <= clock_timestamp() then excluded.used else c.used + excluded.used end,
+  ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
+returning key, used, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
 
 const ADD_ENTITIES = sql`
 select used, ms, refused from osl_control.add_entities($1::text[], $2::float8[], $3::bigint[], $4::bigint[], $5::text[])
