@@ -127,6 +127,8 @@ export class Network {
   readonly #listening = new Map<number | string, SimulatedServer>();
   /** Ports whose machine does not answer: connections to them are refused. */
   readonly down = new Set<number>();
+  /** Sockets to destroy when `destroyInOrder` has collected them; null: each is destroyed at once. */
+  collected: Set<SimulatedSocket> | null = null;
 
   constructor(scheduler: Scheduler) {
     this.scheduler = scheduler;
@@ -183,6 +185,18 @@ export class Network {
     for (const socket of this.sockets) freeParser(socket);
   }
 
+  /**
+   * Destroys the sockets that `destroyAll` would destroy, oldest first. Node's HTTP server goes by the addresses of its
+   * connections in memory, so the order would differ from run to run.
+   */
+  destroyInOrder(destroyAll: () => void): void {
+    const collected = new Set<SimulatedSocket>();
+    this.collected = collected;
+    destroyAll();
+    this.collected = null;
+    for (const socket of this.sockets) if (collected.has(socket)) socket.destroy();
+  }
+
   socketsOf(party: Party): readonly SimulatedSocket[] {
     return [...this.sockets].filter((socket) => socket.host.party === party);
   }
@@ -226,7 +240,11 @@ export class Network {
           stopRealTimer(server);
         });
         listener.on('error', (error) => server.emit('error', error));
+        const closeIdle = server.closeIdleConnections.bind(server);
+        const closeAll = server.closeAllConnections.bind(server);
         return Object.assign(server, {
+          closeIdleConnections: () => this.destroyInOrder(closeIdle),
+          closeAllConnections: () => this.destroyInOrder(closeAll),
           listen: (...args: unknown[]) => {
             listener.listen(...args);
             return server;

@@ -220,6 +220,13 @@ export class SimulatedSocket extends Duplex {
     if (this.#onread !== null || this.readableLength === 0) this.read(0);
   }
 
+  override destroy(error?: Error): this {
+    const { collected } = this.#network;
+    if (collected === null) return super.destroy(error);
+    collected.add(this);
+    return this;
+  }
+
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.setTimeout(0);
     const peer = this.#peer;
