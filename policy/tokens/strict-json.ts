@@ -54,20 +54,31 @@ export function jsonTextFault(json: string): JsonTextFault | null {
   return null;
 }
 
-/**
- * Returns the offset of the quote that closes the string at `start`; the length of `json` if it is not closed. A string
- * with an escaped quote is read by character, since a search from each quote to the next is slow for many quotes.
- */
+/** Number of escaped quotes after which a string is read by character: searching from each to the next is slow. */
+const MAX_SEARCHES = 16;
+
+/** Returns the offset of the quote that closes the string at `start`; the length of `json` if it is not closed. */
 export function endOfString(json: string, start: number): number {
-  const quote = json.indexOf('"', start + 1);
-  if (quote === -1) return json.length;
-  if (json.charCodeAt(quote - 1) !== BACKSLASH) return quote;
-  for (let at = start + 1; at < json.length; at++) {
+  let at = start + 1;
+  for (let searches = 0; searches < MAX_SEARCHES; searches++) {
+    const quote = json.indexOf('"', at);
+    if (quote === -1) return json.length;
+    if (!isEscaped(json, quote)) return quote;
+    at = quote + 1;
+  }
+  for (; at < json.length; at++) {
     const code = json.charCodeAt(at);
     if (code === QUOTE) return at;
     if (code === BACKSLASH) at++;
   }
   return json.length;
+}
+
+/** True if an odd number of backslashes precedes `at`; outside strings, valid JSON contains none. */
+function isEscaped(json: string, at: number): boolean {
+  let first = at;
+  while (json.charCodeAt(first - 1) === BACKSLASH) first--;
+  return (at - first) % 2 === 1;
 }
 
 /** Not `includes`, which is slow for many backslashes. */

@@ -165,8 +165,8 @@ export class PlanRecorder {
     this.#segment = segment;
     const key = `${fingerprint} ${plan.catalogVersion} ${plan.policyVersion}`;
     if (!this.#described.has(key)) {
-      this.#described.add(key);
       this.#describe(plan, fingerprint, requestId);
+      this.#described.add(key);
     }
     return fingerprint;
   }

@@ -5,8 +5,16 @@ import { LocalEngine } from './local-engine.js';
 import { createSemanticServer, type ToolOptions } from './tools.js';
 
 export interface MessageHandler {
-  /** @param rawArguments the tool call's arguments exactly as sent; null if parsing them loses no precision */
-  answer(message: Request, engine: LocalEngine, rawArguments: string | null): Promise<Response>;
+  /**
+   * @param parsed the message's JSON; undefined if it is not JSON
+   * @param rawArguments the tool call's arguments exactly as sent; null if parsing them loses no precision
+   */
+  answer(
+    message: Request,
+    parsed: unknown,
+    engine: LocalEngine,
+    rawArguments: string | null,
+  ): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -26,8 +34,9 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
     },
   );
   return {
-    answer: (message, engine, rawArguments) =>
+    answer: (message, parsed, engine, rawArguments) =>
       handler.fetch(message, {
+        parsedBody: parsed,
         authInfo: { token: '', clientId: '', scopes: [], extra: { engine, written: rawArguments } }, // the engine has the token
       }),
     close: () => handler.close(),

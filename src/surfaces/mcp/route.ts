@@ -83,12 +83,12 @@ export function mcpRoute(
   };
   app.addHook('onClose', async () => (await loading)?.close());
   app.post(PATH, { schema: MCP_OPERATION }, async (request, reply) => {
-    const call = await admit(service, request, reply, options);
-    if (call === null) return reply;
+    const message = await admit(service, request, reply, options);
+    if (message === null) return reply;
+    const { call, text, parsed } = message;
     const engine = new LocalEngine(service, inflight, senderOf(call), reply.raw);
-    const rawCallArguments = rawArguments(String(request.body));
     // No cleanup needed: executions are aborted if the server stops or the client disconnects.
-    const response = await (await handler()).answer(webRequest(request), engine, rawCallArguments);
+    const response = await (await handler()).answer(webRequest(request), parsed, engine, rawArguments(text));
     reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
     return reply.send(response);
   });
@@ -122,44 +122,51 @@ function senderOf({ credentials, origin }: RequestCall): Pick<RequestCall, 'cred
   return { credentials, ...(origin !== undefined && { origin }) };
 }
 
-/** Returns the call if the message is admitted; null if its token is missing or invalid and a 401 has been sent. */
+interface Message {
+  readonly text: string;
+  /** Undefined if the text is not JSON, which MCP reports itself. */
+  readonly parsed: unknown;
+}
+
+/** Returns the message if it is admitted; null if its token is missing or invalid and a 401 has been sent. */
 async function admit(
   service: RestParts,
   request: FastifyRequest,
   reply: FastifyReply,
   options: McpOptions,
-): Promise<RequestCall | null> {
+): Promise<(Message & { readonly call: RequestCall }) | null> {
   const call: RequestCall = { ...request.call, surface: 'mcp' };
   if (!isAllowed(request.headers, options)) {
     throw await refuseCall(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
   }
   try {
-    const fault = findFault(request.body);
-    if (fault !== null) throw await refuseCall(service, call, 'mcp', fault, 'identified');
+    const message = readMessage(request.body);
+    if (message instanceof QueryError) throw await refuseCall(service, call, 'mcp', message, 'identified');
     await admitCall(service, call, 'mcp', 'catalog');
+    return { ...message, call };
   } catch (error) {
     const refusal = publicError(service, call.requestId, error);
     if (refusal.entry !== 'missingToken' && refusal.entry !== 'invalidToken') throw refusal;
     challenge(reply, refusal, request, options);
     return null;
   }
-  return call;
 }
 
 /**
- * Returns a message's fault, such as a duplicate key; null if it has none or is not JSON, which MCP reports itself. A
- * batch may contain no number that JSON parsers would round: `rawArguments` only reads the arguments of one message.
+ * Parses a message, once; returns an error if it has a fault, such as a duplicate key. A batch may contain no number
+ * that JSON parsers would round: `rawArguments` only reads the arguments of one message.
  */
-function findFault(body: unknown): QueryError | null {
-  if (!(body instanceof Buffer)) return null;
-  const text = body.toString('utf8');
+function readMessage(body: unknown): Message | QueryError {
+  const text = body instanceof Buffer ? body.toString('utf8') : '';
+  let parsed: unknown;
   try {
     requireFewValues(text);
-    if (Array.isArray(JSON.parse(text))) requireExactNumbers(text);
+    parsed = JSON.parse(text);
+    if (Array.isArray(parsed)) requireExactNumbers(text);
   } catch (error) {
-    return error instanceof QueryError ? error : null;
+    return error instanceof QueryError ? error : { text, parsed: undefined };
   }
-  return findAmbiguity(text);
+  return findAmbiguity(text) ?? { text, parsed };
 }
 
 /** Responds 401 with the metadata URL, even if no token was sent. Source: MCP, Authorization; RFC 9728, 5.1. */
