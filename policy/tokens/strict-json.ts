@@ -66,7 +66,11 @@ export function endOfString(json: string, start: number): number {
     if (!isEscaped(json, quote)) return quote;
     at = quote + 1;
   }
-  for (; at < json.length; at++) {
+  return endByCharacter(json, at);
+}
+
+function endByCharacter(json: string, from: number): number {
+  for (let at = from; at < json.length; at++) {
     const code = json.charCodeAt(at);
     if (code === QUOTE) return at;
     if (code === BACKSLASH) at++;
