@@ -7,7 +7,7 @@ import { EndpointDelivery } from './delivery/delivery.js';
 import { datasetEvent, droppedEvent, type ProducerIdentity, runEvent } from './openlineage.js';
 import { handleReplayRequests, type NewEvent, Outbox } from './outbox/outbox.js';
 import { type AuditLogPosition, journalIn, type OutboxEntry } from './outbox/state.js';
-import { Windows } from './window.js';
+import { type StatementRuns, Windows } from './window.js';
 
 /** Settings of the emitter; plain data, since they are sent to its thread. */
 export interface EmitterSettings {
@@ -45,6 +45,8 @@ const DISK_PAUSE_MS = 5_000;
 
 /** Number of segments before the cursor to read for plan descriptions; `PlanRecorder` repeats them in each segment. */
 const SEGMENTS_BACK = 2;
+/** Maximum number of further segments to read for a description that is still missing, in the life of an emitter. */
+const MOST_SEGMENTS_BACK = 32;
 
 /**
  * Follows the audit log, creates events from it and delivers them. INVARIANT: the events of a window and the log
@@ -59,6 +61,8 @@ export class Emitter {
   readonly #stop = new AbortController();
   readonly #windows = new Windows();
   #cursor: AuditLogPosition;
+  /** The earliest segment that has been read for descriptions, and the earliest one that may be. */
+  readonly #describedFrom: { segment: number; readonly limit: number };
   readonly #closeQueue = new Serial();
   /** Runs announcements one after another. */
   readonly #announceQueue = new Serial();
@@ -78,6 +82,8 @@ export class Emitter {
     this.#warn = warn;
     this.#outbox = outbox;
     this.#cursor = startPosition(outbox.state.cursor, settings.start, warn);
+    const first = Math.max(1, this.#cursor.segment - SEGMENTS_BACK);
+    this.#describedFrom = { segment: first, limit: Math.max(1, first - MOST_SEGMENTS_BACK) };
     const { signal } = this.#stop;
     const { agent } = settings;
     this.#deliveries = new Map(
@@ -170,8 +176,8 @@ export class Emitter {
   async #followLog(): Promise<void> {
     const { auditDir, pollMs, windowMs } = this.#settings;
     const { signal } = this.#stop;
-    const { writer, seq: countFrom, segment } = this.#cursor;
-    const options = { segment: Math.max(1, segment - SEGMENTS_BACK), follow: true, signal, pollMs };
+    const { writer, seq: countFrom } = this.#cursor;
+    const options = { segment: this.#describedFrom.segment, follow: true, signal, pollMs };
     for await (const frame of readFrames(auditDir, options)) {
       this.#windows.add(frame, frame.seq >= countFrom);
       if (frame.seq >= countFrom) this.#cursor = { writer, seq: frame.seq + 1, segment: frame.segment };
@@ -208,12 +214,13 @@ export class Emitter {
    * Writes the events of `runs` and the cursor to the outbox. Retries until that succeeds; at shutdown it gives up,
    * since the audit log still contains the runs.
    */
-  async #writeRuns(runs: ReturnType<Windows['close']>, cursor: AuditLogPosition): Promise<void> {
+  async #writeRuns(runs: readonly StatementRuns[], cursor: AuditLogPosition): Promise<void> {
     const { identity } = this.#settings;
     const lastCursor = this.#outbox.state.cursor;
     this.#writtenAt = this.#clock.now();
     if (runs.length === 0 && lastCursor?.seq === cursor.seq && lastCursor.writer === cursor.writer) return;
-    const events = runs
+    const describedRuns = await this.#withDescriptions(runs);
+    const events = describedRuns
       .map((r) => runEvent(r, cursor.writer, identity))
       .map(({ id, event }): NewEvent => ({ id, kind: 'run', body: JSON.stringify(event) }));
     const extraEntries: readonly OutboxEntry[] = [{ t: 'cursor', ...cursor }];
@@ -227,6 +234,32 @@ export class Emitter {
         if (this.#stop.signal.aborted) return;
         await this.#clock.sleep(DISK_PAUSE_MS, this.#stop.signal);
       }
+    }
+  }
+
+  /**
+   * Looks for missing descriptions in earlier segments, one after another: an outcome can be many segments after its
+   * decision if the query ran long, or if a crash left many decisions open.
+   */
+  async #withDescriptions(runs: readonly StatementRuns[]): Promise<readonly StatementRuns[]> {
+    let described = runs.map((r) => this.#windows.withDescription(r));
+    const { limit } = this.#describedFrom;
+    while (this.#describedFrom.segment > limit && described.some((r) => r.description === null)) {
+      this.#describedFrom.segment -= 1;
+      await this.#readDescriptions(this.#describedFrom.segment);
+      described = runs.map((r) => this.#windows.withDescription(r));
+    }
+    return described;
+  }
+
+  async #readDescriptions(segment: number): Promise<void> {
+    try {
+      for await (const frame of readFrames(this.#settings.auditDir, { segment })) {
+        if (frame.segment !== segment) break;
+        this.#windows.add(frame, false);
+      }
+    } catch (error) {
+      this.#warn('a segment of the audit log cannot be read for lineage', { segment, error: String(error) });
     }
   }
 

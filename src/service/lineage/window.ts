@@ -78,7 +78,7 @@ export class Windows {
     const record = recordIn(frame);
     const { plan, kind, versions } = record;
     if (plan === undefined) return;
-    const key = `${plan} ${versions?.manifest ?? ''} ${versions?.policy ?? ''}`;
+    const key = statementKey({ plan, manifest: versions?.manifest, policy: versions?.policy });
     if (kind === 'event' && record.action === PLAN_EVENT) this.#storeDescription(key, record);
     if (!countsRuns) return;
     if (kind !== 'outcome' || record.outcome === null) return;
@@ -92,6 +92,11 @@ export class Windows {
     this.#runs = new Map();
     this.#startedAt = null;
     return runs;
+  }
+
+  /** Returns `runs` with the description if it was missing and has been read since. */
+  withDescription(runs: StatementRuns): StatementRuns {
+    return { ...runs, description: runs.description ?? this.#descriptions.peek(statementKey(runs)) ?? null };
   }
 
   #storeDescription(key: string, { detail }: AuditRecord): void {
@@ -136,6 +141,14 @@ export class Windows {
     runs.rows += rows ?? 0;
     this.#runs.set(key, runs);
   }
+}
+
+function statementKey(s: {
+  readonly plan: string;
+  readonly manifest: string | null | undefined;
+  readonly policy: string | null | undefined;
+}): string {
+  return `${s.plan} ${s.manifest ?? ''} ${s.policy ?? ''}`;
 }
 
 /** OpenLineage event type for each outcome. `unknown`: no outcome was found after a restart. */
