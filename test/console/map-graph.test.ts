@@ -1,7 +1,7 @@
 import { clustersOf } from 'osl-console/screens/map/graph/clusters';
 import { differenceOf } from 'osl-console/screens/map/graph/difference';
 import { graphOfSchema } from 'osl-console/screens/map/graph/graph-of-schema';
-import { type Graph, KINDS, packBoxes, type ThingKind } from 'osl-console/screens/map/graph/model';
+import { type Graph, KINDS, type ObjectKind, packBoxes } from 'osl-console/screens/map/graph/model';
 import { MOST_DRAWN, pictureOf } from 'osl-console/screens/map/graph/picture';
 import { searchIn } from 'osl-console/screens/map/graph/search';
 import { towards } from 'osl-console/screens/map/picture/canvas';
@@ -29,14 +29,14 @@ const SHOP = schema({
 const ALL = new Set(KINDS);
 const plain = (graph: Graph) => ({ graph, clusters: [], marks: new Map() });
 
-test('a schema becomes things and ties, and nothing beside it', async (t) => {
+test('a schema becomes objects and connections, and nothing beside it', async (t) => {
   const graph = graphOfSchema(SHOP);
   t.strictSame(
-    [...graph.things.keys()],
+    [...graph.objects.keys()],
     ['entity:customer', 'entity:order', 'entity:product', 'bridge:line', 'metric:revenue', 'metric:net'],
   );
   t.strictSame(
-    graph.ties.map(({ kind, source, target, on }) => [kind, source, target, on]),
+    graph.connections.map(({ kind, source, target, on }) => [kind, source, target, on]),
     [
       ['to_one', 'entity:order', 'entity:customer', 'customer_id = id'],
       ['across', 'entity:order', 'bridge:line', 'id'],
@@ -45,8 +45,8 @@ test('a schema becomes things and ties, and nothing beside it', async (t) => {
     ],
     'a metric of several entities is tied to none',
   );
-  const sights = [...graph.things.values()].flatMap((thing) =>
-    thing.columns.map((c) => [`${thing.name}.${c.name}`, c.sight] as const),
+  const sights = [...graph.objects.values()].flatMap((object) =>
+    object.columns.map((c) => [`${object.name}.${c.name}`, c.sight] as const),
   );
   t.match(Object.fromEntries(sights), {
     'customer.name': 'clear',
@@ -56,7 +56,7 @@ test('a schema becomes things and ties, and nothing beside it', async (t) => {
   });
 });
 
-test('two maps differ in things, in columns, and in how columns are seen', async (t) => {
+test('two maps differ in objects, in columns, and in how columns are seen', async (t) => {
   const other = graphOfSchema(
     schema({
       entities: [
@@ -86,12 +86,12 @@ test('two maps differ in things, in columns, and in how columns are seen', async
   ]);
   t.equal(marks.get('entity:order'), undefined, 'descriptions and synonyms are no rights');
   t.equal(marks.get('line~left'), 'first');
-  t.equal(union.things.size, 7);
-  t.ok(union.things.get('entity:customer')?.columns.some((c) => c.name === 'born'));
+  t.equal(union.objects.size, 7);
+  t.ok(union.objects.get('entity:customer')?.columns.some((c) => c.name === 'born'));
   t.strictSame(differenceOf(graphOfSchema(SHOP), graphOfSchema(SHOP)).changes, []);
 });
 
-test('in the union of two maps a thing has the attributes that either caller sees', async (t) => {
+test('in the union of two maps an object has the attributes that either caller sees', async (t) => {
   const seen = (...names: readonly string[]) => {
     const derived = names.map((name) => {
       return { name, type: 'text', description: null, facet: 'notes', synonyms: [] };
@@ -101,7 +101,7 @@ test('in the union of two maps a thing has the attributes that either caller see
   const { changes, union } = differenceOf(seen('mood'), seen('mood', 'topic'));
   t.strictSame(changes[0]?.columns, [{ name: 'topic', first: null, second: 'clear' }]);
   t.strictSame(
-    union.things.get('entity:customer')?.derived.map(({ name }) => name),
+    union.objects.get('entity:customer')?.derived.map(({ name }) => name),
     ['mood', 'topic'],
   );
 });
@@ -170,9 +170,9 @@ test('a small map is drawn whole; kinds that are off are not', async (t) => {
   t.notOk(around.nodes.some((n) => n.id === 'metric:net'));
 });
 
-test('around a thing, kinds that are off stay off, also behind a hidden bridge', async (t) => {
+test('around an object, kinds that are off stay off, also behind a hidden bridge', async (t) => {
   const drawing = plain(graphOfSchema(SHOP));
-  const drawn = (...kinds: readonly ThingKind[]) =>
+  const drawn = (...kinds: readonly ObjectKind[]) =>
     pictureOf(drawing, { kind: 'around', id: 'entity:order' }, new Set(kinds)).nodes.map(({ id }) => id);
   t.strictSame(drawn('metric'), ['entity:order', 'metric:revenue']);
   t.strictSame(drawn('entity'), ['entity:order', 'entity:customer', 'entity:product']);
@@ -221,8 +221,8 @@ test('of a large map never more is drawn than can be followed, whatever its shap
   for (const [what, graph] of shapes) {
     const clusters = clustersOf(graph);
     const members = clusters.flatMap((c) => c.members);
-    t.equal(new Set(members).size, graph.things.size, `${what}: everything is in a cluster`);
-    t.equal(members.length, graph.things.size, `${what}: and in one only`);
+    t.equal(new Set(members).size, graph.objects.size, `${what}: everything is in a cluster`);
+    t.equal(members.length, graph.objects.size, `${what}: and in one only`);
     const drawing = { graph, clusters, marks: new Map() };
     const scopes = [
       { kind: 'all' as const },
@@ -264,7 +264,7 @@ test('the address says what is looked at', async (t) => {
 });
 
 test('a question that is written for somebody names what rows show, quoted where it must be', async (t) => {
-  const things = graphOfSchema(
+  const objects = graphOfSchema(
     schema({
       entities: [
         entity('order', [column('user'), column('Strange "name"'), column('sum', { use: 'aggregates' })]),
@@ -274,8 +274,8 @@ test('a question that is written for somebody names what rows show, quoted where
         }),
       ],
     }),
-  ).things;
-  const [order, counted] = [...things.values()];
+  ).objects;
+  const [order, counted] = [...objects.values()];
   t.equal(
     order === undefined ? '' : questionFor(order),
     'select id, "user", "Strange ""name"""\nfrom osl.entities."order"\nlimit 100',

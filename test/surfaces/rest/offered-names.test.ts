@@ -77,10 +77,10 @@ t.test('every question that is offered is answered, whatever the names', async (
   t.match(schema, { entities: [{}, {}] });
   const shown = schema as unknown as Schema; // as the document of the routes has it
   const inConsole = examplesOf(shown).map(({ text }) => text);
-  const things = [...graphOfSchema(shown).things.values()];
+  const objects = [...graphOfSchema(shown).objects.values()];
   const offered = [
     ...inConsole,
-    ...things.flatMap((thing) => questionFor(thing) ?? []),
+    ...objects.flatMap((object) => questionFor(object) ?? []),
     ...[...shown.entities, ...shown.metrics, ...shown.relationships, ...shown.forms].flatMap(
       (one) => one.examples,
     ),

@@ -9,13 +9,13 @@ import { useThreadAnswer } from '../../parts/load/useLoad.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
 import { SignIn } from '../../shell/SignIn.js';
 import { useSession } from '../../shell/session.js';
-import { KINDS, type ThingKind } from './graph/model.js';
+import { KINDS, type ObjectKind } from './graph/model.js';
+import { Differences, ObjectList } from './ObjectList.js';
 import { Panel } from './panel/Panel.js';
 import { Legend, MarkLegend } from './picture/Legend.js';
 import { Pictures } from './picture/Picture.js';
 import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './place.js';
 import { SearchBox } from './SearchBox.js';
-import { Differences, ThingList } from './ThingList.js';
 import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
 
 interface MapViewProps {
@@ -32,7 +32,7 @@ const MOST_FOUND = 40;
 
 export function MapView({ thread, loaded, caller, second, other, onSecond }: MapViewProps) {
   const place = mapPlaceOf(usePlace().parameters);
-  const [kinds, setKinds] = useState<ReadonlySet<ThingKind>>(() => new Set(KINDS));
+  const [kinds, setKinds] = useState<ReadonlySet<ObjectKind>>(() => new Set(KINDS));
   const [here, setHere] = useState<string | null>(null);
   const [isAsked, setAsked] = useState(false);
   const [most, setMost] = useState(FIRST);
@@ -116,7 +116,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
               onMore={() => setMost(most + 1_000)}
             />
           )}
-          {drawn !== null && <ThingList nodes={drawn.nodes} open={at} onOpen={open} callers={callers} />}
+          {drawn !== null && <ObjectList nodes={drawn.nodes} open={at} onOpen={open} callers={callers} />}
         </div>
         <div className="map-middle">
           {fault !== null && <ErrorBox error={fault} />}
@@ -145,7 +145,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
             </>
           )}
         </div>
-        {at !== null && shown !== null && shown.thing.id === at && (
+        {at !== null && shown !== null && shown.object.id === at && (
           <Panel
             details={shown}
             wanted={place.column}
@@ -177,8 +177,8 @@ function hereWords(
 ): string {
   const node = nodes.find((n) => n.id === here);
   if (node === undefined) return '';
-  const ties = edges.filter((e) => e.source === here || e.target === here).length;
-  return `${node.kind} ${node.label}, ${ties} ${ties === 1 ? 'edge' : 'edges'}`;
+  const edgeCount = edges.filter((e) => e.source === here || e.target === here).length;
+  return `${node.kind} ${node.label}, ${edgeCount} ${edgeCount === 1 ? 'edge' : 'edges'}`;
 }
 
 /** Lets `/` move the focus to the search, unless a field or an open dialog has it. */
@@ -200,7 +200,7 @@ const TYPED = 'input, textarea, select, [contenteditable], dialog[open]';
 
 interface CrumbsProps {
   readonly drawn: DrawnPicture;
-  /** Id of the cluster, or of the thing (such as an entity) whose neighbourhood is shown; null for the whole map. */
+  /** Id of the cluster, or of the object (such as an entity) whose neighbourhood is shown; null for the whole map. */
   readonly within: string | null;
   readonly onAll: () => void;
 }

@@ -12,7 +12,7 @@ interface SearchBoxProps {
 const NONE: MapSearchResult = { found: [], total: 0 };
 
 /**
- * Combobox that finds things (such as entities) by name, synonym or description, and columns by name or synonym. It can
+ * Combobox that finds objects (such as entities) by name, synonym or description, and columns by name or synonym. It can
  * be used by keyboard alone.
  */
 export function SearchBox({ search, onPick, input }: SearchBoxProps) {

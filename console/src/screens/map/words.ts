@@ -1,10 +1,10 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { ViewerMark } from './graph/difference.js';
-import type { Thing, ThingKind, VisibleSight } from './graph/model.js';
+import type { MapObject, ObjectKind, VisibleSight } from './graph/model.js';
 
-/** Names of the kinds of things, as shown in the list, the picture and the panel. */
+/** Names of the kinds of objects, as shown in the list, the picture and the panel. */
 
-export const KIND_WORDS: Readonly<Record<ThingKind, { readonly one: string; readonly many: string }>> = {
+export const KIND_WORDS: Readonly<Record<ObjectKind, { readonly one: string; readonly many: string }>> = {
   entity: { one: 'entity', many: 'entities' },
   bridge: { one: 'bridge', many: 'bridges' },
   facet: { one: 'facet', many: 'facets' },
@@ -46,8 +46,8 @@ export function markWords(mark: ViewerMark, first: string, second: string): stri
 /** Maximum number of columns named in a generated query, so that it fits on a screen. */
 const MOST_COLUMNS = 8;
 
-/** Returns an example query for a thing: an entity's columns, or the thing's first example; null if it has none. */
-export function questionFor({ kind, name, columns, examples }: Thing): string | null {
+/** Returns an example query for an object: an entity's columns, or the object's first example; null if it has none. */
+export function questionFor({ kind, name, columns, examples }: MapObject): string | null {
   const rows = columns.filter((c) => c.sight !== 'aggregates');
   if (kind !== 'entity' || rows.length === 0) return examples[0] ?? null;
   const list = rows.slice(0, MOST_COLUMNS).map((c) => identifier(c.name));

@@ -1,26 +1,26 @@
-import { type Graph, otherEnd, type Thing } from './model.js';
+import { type Graph, type MapObject, otherEnd } from './model.js';
 
-/** A group of related things (such as entities), for maps that are too large to draw completely. */
+/** A group of related objects (such as entities), for maps that are too large to draw completely. */
 export interface Cluster {
   /** `cluster:0`, … */
   readonly id: string;
-  /** Name of the member that has the most ties (edges). */
+  /** Name of the member that has the most connections (edges). */
   readonly label: string;
-  /** Ids of the members, those with the most ties first. */
+  /** Ids of the members, those with the most connections first. */
   readonly members: readonly string[];
 }
 
 const ROUNDS = 6;
-/** Approximate number of clusters in a large map. Also the lowest limit on the number of things in a cluster. */
+/** Approximate number of clusters in a large map. Also the lowest limit on the number of objects in a cluster. */
 const ABOUT = 60;
 
 /**
- * Groups things by label propagation: each thing repeatedly takes the most frequent label among its neighbours, unless
- * that label's cluster is full. Things with the fewest ties go first, so that they join the things they depend on.
- * Deterministic; linear in the ties except for sorting. Small clusters are merged by name, to about twice `ABOUT`.
+ * Groups objects by label propagation: each object repeatedly takes the most frequent label among its neighbours, unless
+ * that label's cluster is full. Objects with the fewest connections go first, so that they join the objects they depend on.
+ * Deterministic; linear in the connections except for sorting. Small clusters are merged by name, to about twice `ABOUT`.
  */
 export function clustersOf(graph: Graph): readonly Cluster[] {
-  const ids = [...graph.things.keys()];
+  const ids = [...graph.objects.keys()];
   const room = Math.max(ABOUT, Math.ceil(ids.length / ABOUT));
   const groups = groupsBy(ids, labelsOf(ids, graph, room));
   const large = groups.filter((g) => g.length >= room / 2);
@@ -31,10 +31,10 @@ export function clustersOf(graph: Graph): readonly Cluster[] {
 function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyMap<string, string> {
   const labels = new Map(ids.map((id) => [id, id]));
   const sizes = new Map(ids.map((id) => [id, 1]));
-  const leastTiedFirst = byTies(ids, graph).toReversed();
+  const leastConnectedFirst = byConnections(ids, graph).toReversed();
   for (let round = 0; round < ROUNDS; round++) {
     let changed = 0;
-    for (const id of leastTiedFirst) {
+    for (const id of leastConnectedFirst) {
       const now = labels.get(id) ?? id;
       const best = mostAround(id, now, labels, sizes, graph, room);
       if (best === now) continue;
@@ -50,7 +50,7 @@ function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyM
 
 /**
  * Returns the most frequent label among neighbours whose cluster has room. If counts are equal, the current label wins,
- * then the label of the thing with the most ties.
+ * then the label of the object with the most connections.
  */
 function mostAround(
   id: string,
@@ -61,16 +61,17 @@ function mostAround(
   room: number,
 ): string {
   const counts = new Map<string, number>();
-  for (const tie of graph.around.get(id) ?? []) {
-    const label = labels.get(otherEnd(tie, id));
+  for (const connection of graph.around.get(id) ?? []) {
+    const label = labels.get(otherEnd(connection, id));
     if (label !== undefined) counts.set(label, (counts.get(label) ?? 0) + 1);
   }
-  const ties = (label: string): number => graph.around.get(label)?.length ?? 0;
+  const connections = (label: string): number => graph.around.get(label)?.length ?? 0;
   let best = now;
   let most = counts.get(now) ?? 0;
   for (const [label, count] of counts) {
     if (label === now || (sizes.get(label) ?? 0) >= room) continue;
-    const isBetter = count > most || (count === most && best !== now && ties(label) > ties(best));
+    const isBetter =
+      count > most || (count === most && best !== now && connections(label) > connections(best));
     if (isBetter) [best, most] = [label, count];
   }
   return best;
@@ -90,7 +91,7 @@ function groupsBy(
   return [...groups.values()];
 }
 
-/** Merges small groups, in order of their names, into groups of at most `room` things. */
+/** Merges small groups, in order of their names, into groups of at most `room` objects. */
 function mergeSmall(
   groups: readonly (readonly string[])[],
   room: number,
@@ -108,19 +109,19 @@ function mergeSmall(
 }
 
 function clusterOf(members: readonly string[], index: number, graph: Graph): Cluster {
-  return { id: `cluster:${index}`, label: labelOf(members, graph), members: byTies(members, graph) };
+  return { id: `cluster:${index}`, label: labelOf(members, graph), members: byConnections(members, graph) };
 }
 
 function labelOf(members: readonly string[], graph: Graph): string {
-  const [first] = byTies(members, graph);
-  return graph.things.get(first ?? '')?.name ?? '';
+  const [first] = byConnections(members, graph);
+  return graph.objects.get(first ?? '')?.name ?? '';
 }
 
-/** Sorts ids by number of ties, highest first; if equal, entities come first, then the lower id. */
-export function byTies(ids: readonly string[], graph: Graph): readonly string[] {
+/** Sorts ids by number of connections, highest first; if equal, entities come first, then the lower id. */
+export function byConnections(ids: readonly string[], graph: Graph): readonly string[] {
   const weight = (id: string): number => {
-    const thing: Thing | undefined = graph.things.get(id);
-    return (graph.around.get(id)?.length ?? 0) + (thing?.kind === 'entity' ? 0.5 : 0);
+    const object: MapObject | undefined = graph.objects.get(id);
+    return (graph.around.get(id)?.length ?? 0) + (object?.kind === 'entity' ? 0.5 : 0);
   };
   const weights = new Map(ids.map((id) => [id, weight(id)]));
   return [...ids].sort((a, b) => (weights.get(b) ?? 0) - (weights.get(a) ?? 0) || (a < b ? -1 : 1));

@@ -1,6 +1,13 @@
-import { type Graph, graphOf, type Thing, type ThingColumn, type Tie, type VisibleSight } from './model.js';
+import {
+  type Connection,
+  type Graph,
+  graphOf,
+  type MapObject,
+  type ObjectColumn,
+  type VisibleSight,
+} from './model.js';
 
-/** Comparison of a thing or tie of the map for two callers: same, different, or visible to the first or second only. */
+/** Comparison of an object or a connection for two callers: same, different, or visible to only one of them. */
 export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 
 /** Visibility of a column for each of the two callers; null if the column is hidden from that caller. */
@@ -13,48 +20,51 @@ export interface ColumnChange {
 export interface MapChange {
   readonly id: string;
   readonly name: string;
-  readonly kind: Thing['kind'];
+  readonly kind: MapObject['kind'];
   readonly mark: Exclude<ViewerMark, 'same'>;
-  /** Columns that the two callers see differently, if both can see the thing. */
+  /** Columns that the two callers see differently, if both can see the object. */
   readonly columns: readonly ColumnChange[];
 }
 
 /** The maps of two callers merged into one, with their differences. */
 export interface MapDifference {
   readonly union: Graph;
-  /** Marks of the things (nodes) and ties (edges) that differ between the callers, by id. */
+  /** Marks of the objects (nodes) and connections (edges) that differ between the callers, by id. */
   readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
-  /** Things in the first map that differ or are missing in the second, then those only in the second. */
+  /** Objects in the first map that differ or are missing in the second, then those only in the second. */
   readonly changes: readonly MapChange[];
 }
 
 export function differenceOf(first: Graph, second: Graph): MapDifference {
-  const changes = [...first.things.values()].flatMap((one) => changeOf(one, second.things.get(one.id)));
-  const added = [...second.things.values()].filter((other) => !first.things.has(other.id));
+  const changes = [...first.objects.values()].flatMap((one) => changeOf(one, second.objects.get(one.id)));
+  const added = [...second.objects.values()].filter((other) => !first.objects.has(other.id));
   const all = [...changes, ...added.map((other) => only(other, 'second'))];
   const marks = new Map<string, Exclude<ViewerMark, 'same'>>(all.map((change) => [change.id, change.mark]));
-  const [ours, theirs] = [tiesById(first), tiesById(second)];
-  // The tie of a metric or facet has the same id as the thing itself and shares its mark.
+  const [ours, theirs] = [connectionsById(first), connectionsById(second)];
+  // The connection of a metric or facet has the same id as the object itself and shares its mark.
   for (const id of ours.keys()) if (!theirs.has(id) && !marks.has(id)) marks.set(id, 'first');
   for (const id of theirs.keys()) if (!ours.has(id) && !marks.has(id)) marks.set(id, 'second');
-  const ties = [...ours.values(), ...[...theirs.values()].filter((tie) => !ours.has(tie.id))];
-  const things = [...first.things.values()].map((one) => mergedThing(one, second.things.get(one.id)));
+  const connections = [
+    ...ours.values(),
+    ...[...theirs.values()].filter((connection) => !ours.has(connection.id)),
+  ];
+  const objects = [...first.objects.values()].map((one) => mergedObject(one, second.objects.get(one.id)));
   return {
-    union: graphOf(`${first.version} ${second.version}`, [...things, ...added], ties),
+    union: graphOf(`${first.version} ${second.version}`, [...objects, ...added], connections),
     marks,
     changes: all,
   };
 }
 
-function tiesById({ ties }: Graph): ReadonlyMap<string, Tie> {
-  return new Map(ties.map((tie) => [tie.id, tie]));
+function connectionsById({ connections }: Graph): ReadonlyMap<string, Connection> {
+  return new Map(connections.map((connection) => [connection.id, connection]));
 }
 
-function only({ id, name, kind }: Thing, mark: 'first' | 'second'): MapChange {
+function only({ id, name, kind }: MapObject, mark: 'first' | 'second'): MapChange {
   return { id, name, kind, mark, columns: [] };
 }
 
-function changeOf(one: Thing, other: Thing | undefined): readonly MapChange[] {
+function changeOf(one: MapObject, other: MapObject | undefined): readonly MapChange[] {
   if (other === undefined) return [only(one, 'first')];
   const columns = columnChanges(attributesOf(one), attributesOf(other));
   return columns.length === 0
@@ -62,10 +72,10 @@ function changeOf(one: Thing, other: Thing | undefined): readonly MapChange[] {
     : [{ id: one.id, name: one.name, kind: one.kind, mark: 'differs', columns }];
 }
 
-type ColumnSight = Pick<ThingColumn, 'name' | 'sight'>;
+type ColumnSight = Pick<ObjectColumn, 'name' | 'sight'>;
 
-/** Returns the columns of a thing and its attributes extracted from text, by name. */
-function attributesOf({ columns, derived }: Thing): ReadonlyMap<string, ColumnSight> {
+/** Returns the columns of an object and its attributes extracted from text, by name. */
+function attributesOf({ columns, derived }: MapObject): ReadonlyMap<string, ColumnSight> {
   const taken = derived.map(({ name }): ColumnSight => ({ name, sight: 'clear' }));
   return new Map([...columns, ...taken].map((c) => [c.name, c]));
 }
@@ -79,8 +89,8 @@ function columnChanges(
     .filter(({ first, second }) => first !== second);
 }
 
-/** Merges two callers' views of the same thing: the columns and attributes that either of them sees. */
-function mergedThing(one: Thing, other: Thing | undefined): Thing {
+/** Merges two callers' views of the same object: the columns and attributes that either of them sees. */
+function mergedObject(one: MapObject, other: MapObject | undefined): MapObject {
   if (other === undefined) return one;
   return {
     ...one,

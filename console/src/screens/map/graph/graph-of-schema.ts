@@ -1,13 +1,13 @@
 import type { Schema, SchemaColumn } from '../../../../../clients/typescript/types.js';
 import {
+  type Connection,
   type Fact,
   type Graph,
   graphOf,
   idOf,
-  type Thing,
-  type ThingColumn,
-  type ThingKind,
-  type Tie,
+  type MapObject,
+  type ObjectColumn,
+  type ObjectKind,
   type VisibleSight,
 } from './model.js';
 
@@ -24,36 +24,40 @@ export function graphOfSchema(schema: Schema): Graph {
       r.bridge === null ? [] : [[r.bridge.name, { ...r, bridge: r.bridge }]],
     ),
   );
-  const things: readonly Thing[] = [
-    ...schema.entities.map(entityThing),
-    ...[...bridges.values()].map((r) => bridgeThing(r, r.bridge)),
-    ...schema.facets.map(facetThing),
-    ...schema.metrics.map(metricThing),
+  const objects: readonly MapObject[] = [
+    ...schema.entities.map(entityObject),
+    ...[...bridges.values()].map((r) => bridgeObject(r, r.bridge)),
+    ...schema.facets.map(facetObject),
+    ...schema.metrics.map(metricObject),
   ];
-  const ties: readonly Tie[] = [
-    ...schema.relationships.flatMap(relationshipTies),
-    ...schema.facets.map((f) => ownTie('text', idOf('facet', f.name), f.entity)),
+  const connections: readonly Connection[] = [
+    ...schema.relationships.flatMap(relationshipConnections),
+    ...schema.facets.map((f) => ownConnection('text', idOf('facet', f.name), f.entity)),
     ...schema.metrics.flatMap((m) =>
-      m.entity === null ? [] : [ownTie('figure', idOf('metric', m.name), m.entity)],
+      m.entity === null ? [] : [ownConnection('figure', idOf('metric', m.name), m.entity)],
     ),
   ];
-  return graphOf(schema.version, things, ties);
+  return graphOf(schema.version, objects, connections);
 }
 
-/** Creates a thing. Lists that only some kinds of things have are empty unless given. */
-function thingOf(
-  kind: ThingKind,
-  { name, description, deprecated }: Pick<Thing, 'name' | 'description' | 'deprecated'>,
-  { fqn, examples, synonyms = [] }: Pick<Thing, 'fqn' | 'examples'> & Partial<Pick<Thing, 'synonyms'>>,
-  own: Partial<Pick<Thing, 'columns' | 'derived' | 'facts'>>,
-): Thing {
+/** Creates an object. Lists that only some kinds of objects have are empty unless given. */
+function objectOf(
+  kind: ObjectKind,
+  { name, description, deprecated }: Pick<MapObject, 'name' | 'description' | 'deprecated'>,
+  {
+    fqn,
+    examples,
+    synonyms = [],
+  }: Pick<MapObject, 'fqn' | 'examples'> & Partial<Pick<MapObject, 'synonyms'>>,
+  own: Partial<Pick<MapObject, 'columns' | 'derived' | 'facts'>>,
+): MapObject {
   const lists = { columns: [], derived: [], facts: [], ...own };
   return { id: idOf(kind, name), kind, name, fqn, description, deprecated, synonyms, examples, ...lists };
 }
 
-function entityThing(entity: EntityOfSchema): Thing {
+function entityObject(entity: EntityOfSchema): MapObject {
   const { primary_key: key, entity_key_columns: joined, composition, derived } = entity;
-  return thingOf('entity', entity, entity, {
+  return objectOf('entity', entity, entity, {
     columns: entity.columns.map((c) => columnOf(c, key, joined)),
     derived,
     facts: [
@@ -65,10 +69,10 @@ function entityThing(entity: EntityOfSchema): Thing {
   });
 }
 
-function bridgeThing(relationship: RelationshipOfSchema, { name, columns }: BridgeOfSchema): Thing {
+function bridgeObject(relationship: RelationshipOfSchema, { name, columns }: BridgeOfSchema): MapObject {
   const { name: label, examples } = relationship;
   const fqn = `osl.entities.${name}`;
-  return thingOf(
+  return objectOf(
     'bridge',
     { ...relationship, name },
     { fqn, examples },
@@ -79,8 +83,8 @@ function bridgeThing(relationship: RelationshipOfSchema, { name, columns }: Brid
   );
 }
 
-function facetThing(facet: FacetOfSchema): Thing {
-  return thingOf('facet', facet, facet, {
+function facetObject(facet: FacetOfSchema): MapObject {
+  return objectOf('facet', facet, facet, {
     columns: facet.columns.map((c) => columnOf(c, [], facet.scalar_indexed)),
     facts: [
       ...fact('text about', facet.entity),
@@ -92,8 +96,8 @@ function facetThing(facet: FacetOfSchema): Thing {
   });
 }
 
-function metricThing(metric: MetricOfSchema): Thing {
-  return thingOf('metric', metric, metric, {
+function metricObject(metric: MetricOfSchema): MapObject {
+  return objectOf('metric', metric, metric, {
     facts: [
       ...fact('kind', metric.kind),
       ...fact('type', metric.type),
@@ -106,7 +110,7 @@ function fact(what: string, value: string | number | null): readonly Fact[] {
   return value === null || value === '' ? [] : [{ what, value: String(value) }];
 }
 
-function columnOf(column: SchemaColumn, key: readonly string[], joinable: readonly string[]): ThingColumn {
+function columnOf(column: SchemaColumn, key: readonly string[], joinable: readonly string[]): ObjectColumn {
   const { name, type, description, nullable, synonyms } = column;
   const [isKey, joins] = [key.includes(name), joinable.includes(name)];
   return { name, type, description, nullable, synonyms, isKey, joins, sight: sightOf(column) };
@@ -118,15 +122,15 @@ function sightOf({ masked, use }: SchemaColumn): VisibleSight {
   return use === 'aggregates' ? 'aggregates' : SIGHTS[masked];
 }
 
-function relationshipTies(relationship: RelationshipOfSchema): readonly Tie[] {
+function relationshipConnections(relationship: RelationshipOfSchema): readonly Connection[] {
   const { name, kind, description, deprecated, from, to, bridge } = relationship;
   const source = idOf('entity', from.entity);
   const target = idOf('entity', to.entity);
   const told = { label: name, description, deprecated };
   if (bridge === null) {
-    const tie = kind === 'one_to_one' ? ('one_to_one' as const) : ('to_one' as const);
+    const joinKind = kind === 'one_to_one' ? ('one_to_one' as const) : ('to_one' as const);
     const on = `${from.columns.join(', ')} = ${to.columns.join(', ')}`;
-    return [{ id: `${name}~${from.entity}:${to.entity}`, kind: tie, source, target, on, ...told }];
+    return [{ id: `${name}~${from.entity}:${to.entity}`, kind: joinKind, source, target, on, ...told }];
   }
   const middle = idOf('bridge', bridge.name);
   const sides = [
@@ -143,7 +147,7 @@ function relationshipTies(relationship: RelationshipOfSchema): readonly Tie[] {
   }));
 }
 
-function ownTie(kind: 'text' | 'figure', id: string, entity: string): Tie {
+function ownConnection(kind: 'text' | 'figure', id: string, entity: string): Connection {
   const label = kind === 'text' ? 'text about' : 'counts rows of';
   return {
     id,

@@ -1,14 +1,14 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import type { Sight } from '../../../api/admin-types.js';
 
-/** Kinds of things, in display order. */
+/** Kinds of objects, in display order. */
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
-export type ThingKind = (typeof KINDS)[number];
+export type ObjectKind = (typeof KINDS)[number];
 
 /** Visibility of a column that is not hidden from the caller. */
 export type VisibleSight = Exclude<Sight, 'nothing'>;
 
-export interface ThingColumn {
+export interface ObjectColumn {
   readonly name: string;
   readonly type: string;
   readonly description: string | null;
@@ -30,17 +30,17 @@ export interface Fact {
 }
 
 /** An entity, bridge, facet or metric: a node of the graph. */
-export interface Thing {
+export interface MapObject {
   /** `entity:customer`: the kind and the name. */
   readonly id: string;
-  readonly kind: ThingKind;
+  readonly kind: ObjectKind;
   readonly name: string;
   /** Full name in queries and `/osl/why`: `osl.entities.customer`. */
   readonly fqn: string;
   readonly description: string | null;
-  /** Reason for the deprecation; null if the thing is not deprecated. */
+  /** Reason for the deprecation; null if the object is not deprecated. */
   readonly deprecated: string | null;
-  readonly columns: readonly ThingColumn[];
+  readonly columns: readonly ObjectColumn[];
   readonly derived: readonly DerivedField[];
   readonly synonyms: readonly string[];
   /** Queries that this caller can run unchanged. */
@@ -49,11 +49,11 @@ export interface Thing {
 }
 
 /** Edge kinds: `to_one` and `one_to_one` joins, `across` to a bridge, `text` from a facet, `figure` from a metric. */
-export type TieKind = 'to_one' | 'one_to_one' | 'across' | 'text' | 'figure';
+export type ConnectionKind = 'to_one' | 'one_to_one' | 'across' | 'text' | 'figure';
 
-export interface Tie {
+export interface Connection {
   readonly id: string;
-  readonly kind: TieKind;
+  readonly kind: ConnectionKind;
   readonly source: string;
   readonly target: string;
   readonly label: string;
@@ -66,32 +66,32 @@ export interface Tie {
 export interface Graph {
   /** Version of the caller's schema; the same for callers with the same rights. */
   readonly version: string;
-  readonly things: ReadonlyMap<string, Thing>;
-  readonly ties: readonly Tie[];
-  /** Ties by the id of a thing at one of their ends; things without ties are absent. */
-  readonly around: ReadonlyMap<string, readonly Tie[]>;
+  readonly objects: ReadonlyMap<string, MapObject>;
+  readonly connections: readonly Connection[];
+  /** Connections by the id of an object at one of their ends; objects without connections are absent. */
+  readonly around: ReadonlyMap<string, readonly Connection[]>;
 }
 
-export function idOf(kind: ThingKind, name: string): string {
+export function idOf(kind: ObjectKind, name: string): string {
   return `${kind}:${name}`;
 }
 
-export function otherEnd(tie: Tie, id: string): string {
-  return tie.source === id ? tie.target : tie.source;
+export function otherEnd(connection: Connection, id: string): string {
+  return connection.source === id ? connection.target : connection.source;
 }
 
-export function graphOf(version: string, things: Iterable<Thing>, all: readonly Tie[]): Graph {
-  const byId = new Map([...things].map((thing) => [thing.id, thing]));
-  const ties = all.filter((tie) => byId.has(tie.source) && byId.has(tie.target));
-  const around = new Map<string, Tie[]>();
-  for (const tie of ties) {
-    for (const end of new Set([tie.source, tie.target])) {
+export function graphOf(version: string, objects: Iterable<MapObject>, all: readonly Connection[]): Graph {
+  const byId = new Map([...objects].map((object) => [object.id, object]));
+  const connections = all.filter((connection) => byId.has(connection.source) && byId.has(connection.target));
+  const around = new Map<string, Connection[]>();
+  for (const connection of connections) {
+    for (const end of new Set([connection.source, connection.target])) {
       const known = around.get(end);
-      if (known === undefined) around.set(end, [tie]);
-      else known.push(tie);
+      if (known === undefined) around.set(end, [connection]);
+      else known.push(connection);
     }
   }
-  return { version, things: byId, ties, around };
+  return { version, objects: byId, connections, around };
 }
 
 /** Size of a part of a picture that has no edges to other parts. */

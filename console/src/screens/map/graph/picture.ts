@@ -1,11 +1,18 @@
-import { byTies, type Cluster } from './clusters.js';
+import { byConnections, type Cluster } from './clusters.js';
 import type { ViewerMark } from './difference.js';
-import { type Graph, otherEnd, type Thing, type ThingKind, type Tie, type TieKind } from './model.js';
+import {
+  type Connection,
+  type ConnectionKind,
+  type Graph,
+  type MapObject,
+  type ObjectKind,
+  otherEnd,
+} from './model.js';
 
 /** Maximum number of nodes drawn at a time, so that they are readable and laid out without a noticeable pause. */
 export const MOST_DRAWN = 140;
 
-/** Part of the graph to show: everything, a cluster, or one thing (such as an entity) and its neighbours. */
+/** Part of the graph to show: everything, a cluster, or one object (such as an entity) and its neighbours. */
 export type PictureScope =
   | { readonly kind: 'all' }
   | { readonly kind: 'cluster'; readonly id: string }
@@ -13,7 +20,7 @@ export type PictureScope =
 
 export interface PictureNode {
   readonly id: string;
-  readonly kind: ThingKind | 'cluster';
+  readonly kind: ObjectKind | 'cluster';
   readonly label: string;
   readonly width: number;
   readonly height: number;
@@ -23,7 +30,7 @@ export interface PictureNode {
 
 interface PictureEdge {
   readonly id: string;
-  readonly kind: TieKind | 'between';
+  readonly kind: ConnectionKind | 'between';
   readonly source: string;
   readonly target: string;
   readonly label: string;
@@ -34,7 +41,7 @@ interface PictureEdge {
 export interface Picture {
   readonly nodes: readonly PictureNode[];
   readonly edges: readonly PictureEdge[];
-  /** Number of things in scope that are of the selected kinds; in the overview of clusters, of all things. */
+  /** Number of objects in scope that are of the selected kinds; in the overview of clusters, of all objects. */
   readonly inScope: number;
   readonly total: number;
 }
@@ -46,43 +53,43 @@ export interface MapToDraw {
 }
 
 /** Returns the picture of `drawing` for `scope`, with at most `MOST_DRAWN` nodes. */
-export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: ReadonlySet<ThingKind>): Picture {
+export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: ReadonlySet<ObjectKind>): Picture {
   const { graph, clusters } = drawing;
-  const total = graph.things.size;
+  const total = graph.objects.size;
   switch (scope.kind) {
     case 'all': {
-      const all = ofKinds(graph.things.keys(), graph, kinds);
+      const all = ofKinds(graph.objects.keys(), graph, kinds);
       return all.length <= MOST_DRAWN
-        ? pictureOfThings(all, all.length, drawing, kinds)
+        ? pictureOfObjects(all, all.length, drawing, kinds)
         : { ...overview(drawing), inScope: total, total };
     }
     case 'cluster': {
       const members = clusters.find((c) => c.id === scope.id)?.members ?? [];
       const all = ofKinds(members, graph, kinds);
-      return pictureOfThings(all.slice(0, MOST_DRAWN), all.length, drawing, kinds);
+      return pictureOfObjects(all.slice(0, MOST_DRAWN), all.length, drawing, kinds);
     }
     case 'around': {
       const { ids, reached } = neighbourhood(scope.id, graph, kinds);
-      return pictureOfThings(ids, reached, drawing, kinds);
+      return pictureOfObjects(ids, reached, drawing, kinds);
     }
   }
 }
 
-function ofKinds(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
+function ofKinds(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ObjectKind>): readonly string[] {
   return [...ids].filter((id) => {
-    const thing = graph.things.get(id);
-    return thing !== undefined && kinds.has(thing.kind);
+    const object = graph.objects.get(id);
+    return object !== undefined && kinds.has(object.kind);
   });
 }
 
-/** Number of drawn things up to which neighbours of neighbours are added. */
+/** Number of drawn objects up to which neighbours of neighbours are added. */
 const FURTHER = 40;
 
-/** Returns a thing and its neighbours and, up to `FURTHER` things in all, the neighbours' own neighbours. */
+/** Returns an object and its neighbours and, up to `FURTHER` objects in all, the neighbours' own neighbours. */
 function neighbourhood(
   start: string,
   graph: Graph,
-  kinds: ReadonlySet<ThingKind>,
+  kinds: ReadonlySet<ObjectKind>,
 ): { readonly ids: readonly string[]; readonly reached: number } {
   const near = steps(start, graph, kinds);
   const ids = new Set([start, ...near.slice(0, MOST_DRAWN - 1)]);
@@ -93,31 +100,33 @@ function neighbourhood(
   return { ids: [...ids], reached: Math.max(ids.size, 1 + near.length) };
 }
 
-/** Returns the neighbours of the selected kinds; if bridges are hidden, also the things beyond a bridge. */
-function steps(id: string, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
-  const neighbours = (of: string) => (graph.around.get(of) ?? []).map((tie) => otherEnd(tie, of));
+/** Returns the neighbours of the selected kinds; if bridges are hidden, also the objects beyond a bridge. */
+function steps(id: string, graph: Graph, kinds: ReadonlySet<ObjectKind>): readonly string[] {
+  const neighbours = (of: string) =>
+    (graph.around.get(of) ?? []).map((connection) => otherEnd(connection, of));
   const found = neighbours(id).flatMap((other) =>
-    graph.things.get(other)?.kind === 'bridge' && !kinds.has('bridge') ? neighbours(other) : [other],
+    graph.objects.get(other)?.kind === 'bridge' && !kinds.has('bridge') ? neighbours(other) : [other],
   );
   const others = new Set(found.filter((other) => other !== id));
-  return byTies(ofKinds(others, graph, kinds), graph);
+  return byConnections(ofKinds(others, graph, kinds), graph);
 }
 
-function pictureOfThings(
+function pictureOfObjects(
   ids: readonly string[],
   inScope: number,
   { graph, marks }: MapToDraw,
-  kinds: ReadonlySet<ThingKind>,
+  kinds: ReadonlySet<ObjectKind>,
 ): Picture {
   const drawn = new Set(ids);
-  const things = ids.flatMap((id) => graph.things.get(id) ?? []);
-  const ties = new Map<string, Tie>();
-  for (const id of ids) for (const tie of graph.around.get(id) ?? []) ties.set(tie.id, tie);
+  const objects = ids.flatMap((id) => graph.objects.get(id) ?? []);
+  const connections = new Map<string, Connection>();
+  for (const id of ids)
+    for (const connection of graph.around.get(id) ?? []) connections.set(connection.id, connection);
   const markOf = (id: string): ViewerMark => marks.get(id) ?? 'same';
-  const edges = [...ties.values()]
-    .filter((tie) => drawn.has(tie.source) && drawn.has(tie.target))
-    .map((tie): PictureEdge => {
-      const { id, kind, source, target, label } = tie;
+  const edges = [...connections.values()]
+    .filter((connection) => drawn.has(connection.source) && drawn.has(connection.target))
+    .map((connection): PictureEdge => {
+      const { id, kind, source, target, label } = connection;
       return {
         id,
         kind,
@@ -129,10 +138,10 @@ function pictureOfThings(
     });
   const across = kinds.has('bridge') ? [] : overBridges(ids, drawn, graph, markOf);
   return {
-    nodes: things.map((thing) => nodeOf(thing, markOf(thing.id))),
+    nodes: objects.map((object) => nodeOf(object, markOf(object.id))),
     edges: [...edges, ...across],
     inScope,
-    total: graph.things.size,
+    total: graph.objects.size,
   };
 }
 
@@ -143,24 +152,26 @@ function overBridges(
   graph: Graph,
   markOf: (id: string) => ViewerMark,
 ): readonly PictureEdge[] {
-  const bridges = new Set(ids.flatMap((id) => (graph.around.get(id) ?? []).map((tie) => otherEnd(tie, id))));
+  const bridges = new Set(
+    ids.flatMap((id) => (graph.around.get(id) ?? []).map((connection) => otherEnd(connection, id))),
+  );
   return [...bridges].flatMap((bridge): readonly PictureEdge[] => {
-    const thing = graph.things.get(bridge);
+    const object = graph.objects.get(bridge);
     const [left, right] = graph.around.get(bridge) ?? [];
-    if (thing?.kind !== 'bridge' || left === undefined) return [];
+    if (object?.kind !== 'bridge' || left === undefined) return [];
     const [source, target] = [otherEnd(left, bridge), otherEnd(right ?? left, bridge)];
     if (!drawn.has(source) || !drawn.has(target)) return [];
-    return [{ id: bridge, kind: 'across', source, target, label: thing.name, mark: markOf(bridge) }];
+    return [{ id: bridge, kind: 'across', source, target, label: object.name, mark: markOf(bridge) }];
   });
 }
 
-/** Returns the clusters as nodes. An edge between two clusters shows the number of ties, if there are several. */
+/** Returns the clusters as nodes. An edge between two clusters shows the number of connections, if there are several. */
 function overview({ graph, clusters, marks }: MapToDraw): Pick<Picture, 'nodes' | 'edges'> {
   const shown = clusters.slice(0, MOST_DRAWN);
   const home = new Map(shown.flatMap(({ id, members }) => members.map((member) => [member, id] as const)));
   const counts = new Map<string, { readonly source: string; readonly target: string; count: number }>();
-  for (const tie of graph.ties) {
-    const [source, target] = [home.get(tie.source), home.get(tie.target)].sort();
+  for (const connection of graph.connections) {
+    const [source, target] = [home.get(connection.source), home.get(connection.target)].sort();
     if (source === undefined || target === undefined || source === target) continue;
     const id = `${source}~${target}`;
     const known = counts.get(id);
@@ -196,14 +207,14 @@ function clusterSize(members: number): { readonly width: number; readonly height
 /** Maximum length of a drawn name; the list next to the picture shows it in full. */
 const LONGEST_LABEL = 26;
 
-function nodeOf({ id, kind, name, deprecated }: Thing, mark: ViewerMark): PictureNode {
+function nodeOf({ id, kind, name, deprecated }: MapObject, mark: ViewerMark): PictureNode {
   const label = name.length > LONGEST_LABEL ? `${name.slice(0, LONGEST_LABEL - 1)}…` : name;
   const sign = mark === 'same' ? '' : '≠ ';
   return { id, kind, label, ...sizeOf(kind, `${sign}${label}`), mark, deprecated: deprecated !== null };
 }
 
 /** Returns the size of a node in pixels, for a label in 13-pixel type. */
-function sizeOf(kind: ThingKind, label: string): { readonly width: number; readonly height: number } {
+function sizeOf(kind: ObjectKind, label: string): { readonly width: number; readonly height: number } {
   const text = label.length * 7.4;
   switch (kind) {
     case 'entity':

@@ -1,11 +1,11 @@
-import type { Graph, Thing, ThingKind } from './model.js';
+import type { Graph, MapObject, ObjectKind } from './model.js';
 
-/** A search match: a thing (entity, bridge, facet or metric), or one of its columns. */
+/** A search match: an object (entity, bridge, facet or metric), or one of its columns. */
 export interface SearchHit {
   readonly id: string;
-  readonly kind: ThingKind;
+  readonly kind: ObjectKind;
   readonly name: string;
-  /** The column that matched; null if the thing itself matched. */
+  /** The column that matched; null if the object itself matched. */
   readonly column: string | null;
   /** The synonym that matched, or `description`; null if the name matched. */
   readonly via: string | null;
@@ -21,11 +21,11 @@ interface ScoredHit extends SearchHit {
   readonly score: number;
 }
 
-/** Returns the best `most` matches: names before synonyms before descriptions, and things before similar columns. */
+/** Returns the best `most` matches: names before synonyms before descriptions, and objects before similar columns. */
 export function searchIn(graph: Graph, term: string, most: number): MapSearchResult {
   const wanted = term.trim().toLowerCase();
   if (wanted === '') return { found: [], total: 0 };
-  const all = [...graph.things.values()].flatMap((thing) => scoresOf(thing, wanted));
+  const all = [...graph.objects.values()].flatMap((object) => scoresOf(object, wanted));
   all.sort((a, b) => b.score - a.score || a.name.length - b.name.length || (a.name < b.name ? -1 : 1));
   const found = all
     .slice(0, most)
@@ -33,19 +33,19 @@ export function searchIn(graph: Graph, term: string, most: number): MapSearchRes
   return { found, total: all.length };
 }
 
-function scoresOf(thing: Thing, wanted: string): readonly ScoredHit[] {
-  const own = { id: thing.id, kind: thing.kind, name: thing.name };
-  const columns = [...thing.columns, ...thing.derived].flatMap((c): readonly ScoredHit[] => {
+function scoresOf(object: MapObject, wanted: string): readonly ScoredHit[] {
+  const own = { id: object.id, kind: object.kind, name: object.name };
+  const columns = [...object.columns, ...object.derived].flatMap((c): readonly ScoredHit[] => {
     const score = scoreOf(c.name, wanted) || synonymScore(c.synonyms, wanted);
     return score === 0
       ? []
       : [{ ...own, column: c.name, via: viaOf(c.name, c.synonyms, wanted), score: score - 10 }];
   });
-  const score = scoreOf(thing.name, wanted) || synonymScore(thing.synonyms, wanted);
+  const score = scoreOf(object.name, wanted) || synonymScore(object.synonyms, wanted);
   if (score > 0)
-    return [{ ...own, column: null, via: viaOf(thing.name, thing.synonyms, wanted), score }, ...columns];
+    return [{ ...own, column: null, via: viaOf(object.name, object.synonyms, wanted), score }, ...columns];
   if (columns.length > 0) return columns;
-  const said = thing.description?.toLowerCase().includes(wanted) === true;
+  const said = object.description?.toLowerCase().includes(wanted) === true;
   return said ? [{ ...own, column: null, via: 'description', score: 5 }] : [];
 }
 

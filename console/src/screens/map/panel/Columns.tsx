@@ -6,12 +6,12 @@ import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
-import type { Thing, ThingColumn } from '../graph/model.js';
-import { CountedTitle, MoreButton } from '../ThingList.js';
+import type { MapObject, ObjectColumn } from '../graph/model.js';
+import { CountedTitle, MoreButton } from '../ObjectList.js';
 import { SIGHT_WORDS, sightWord } from '../words.js';
 
 interface ColumnsProps {
-  readonly thing: Thing;
+  readonly object: MapObject;
   /** Columns that two compared callers see differently; empty if there is only one caller. */
   readonly changes: readonly ColumnChange[];
   readonly callers: readonly [first: string, second: string] | null;
@@ -22,35 +22,35 @@ interface ColumnsProps {
 /** Number of columns listed initially. */
 const FIRST = 100;
 
-/** Columns of a thing: type, key, visibility for the caller and, on request, the reason for it. */
-export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
+/** Columns of an object: type, key, visibility for the caller and, on request, the reason for it. */
+export function Columns({ object, changes, callers, wanted }: ColumnsProps) {
   const [most, setMost] = useState(FIRST);
-  const at = thing.columns.findIndex((c) => c.name === wanted);
-  const shown = thing.columns.slice(0, Math.max(most, at + 1));
+  const at = object.columns.findIndex((c) => c.name === wanted);
+  const shown = object.columns.slice(0, Math.max(most, at + 1));
   const byName = new Map(changes.map((change) => [change.name, change]));
-  if (thing.columns.length === 0) return null;
+  if (object.columns.length === 0) return null;
   return (
     <section>
-      <CountedTitle title="Columns" count={thing.columns.length} />
+      <CountedTitle title="Columns" count={object.columns.length} />
       <ul className="map-columns">
         {shown.map((column) => (
           <ColumnRow
             key={column.name}
             column={column}
-            object={`${thing.fqn}.${column.name}`}
+            object={`${object.fqn}.${column.name}`}
             change={byName.get(column.name) ?? null}
             callers={callers}
             isWanted={column.name === wanted}
           />
         ))}
       </ul>
-      <MoreButton left={thing.columns.length - shown.length} onMore={() => setMost(most + 500)} />
+      <MoreButton left={object.columns.length - shown.length} onMore={() => setMost(most + 500)} />
     </section>
   );
 }
 
 interface ColumnRowProps {
-  readonly column: ThingColumn;
+  readonly column: ObjectColumn;
   readonly object: string;
   readonly change: ColumnChange | null;
   readonly callers: ColumnsProps['callers'];

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
 import { FactList } from '../../../parts/FactList.js';
 import { hashOf, trust } from '../../../shell/routes.js';
-import type { Tie } from '../graph/model.js';
+import type { Connection } from '../graph/model.js';
+import { CountedTitle, MoreButton } from '../ObjectList.js';
 import { Shape } from '../picture/Legend.js';
-import { CountedTitle, MoreButton } from '../ThingList.js';
 import { KIND_WORDS, markWords, questionFor } from '../words.js';
 import type { Details, Neighbour } from '../worker/protocol.js';
 import { Columns } from './Columns.js';
@@ -13,19 +13,19 @@ interface PanelProps {
   readonly wanted: string | null;
   readonly callers: readonly [first: string, second: string] | null;
   readonly onOpen: (id: string) => void;
-  /** Draws the neighbourhood of the thing; null if that neighbourhood is already drawn. */
+  /** Draws the neighbourhood of the object; null if that neighbourhood is already drawn. */
   readonly onAround: (() => void) | null;
   readonly onClose: () => void;
 }
 
 export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: PanelProps) {
-  const { thing, mark, columns, neighbours } = details;
-  const { id, kind, name, description, deprecated, facts, derived, examples, synonyms } = thing;
+  const { object, mark, columns, neighbours } = details;
+  const { id, kind, name, description, deprecated, facts, derived, examples, synonyms } = object;
   const title = useRef<HTMLHeadingElement>(null);
   // Focuses the title, so that keyboard users continue reading there.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each thing has its own panel
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each object has its own panel
   useEffect(() => title.current?.focus({ preventScroll: true }), [id]);
-  const question = questionFor(thing);
+  const question = questionFor(object);
   return (
     <aside className="map-panel" aria-label={`${KIND_WORDS[kind].one} ${name}`}>
       <header>
@@ -71,7 +71,7 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
           ]}
         />
       )}
-      <Columns key={id} thing={thing} changes={columns} callers={callers} wanted={wanted} />
+      <Columns key={id} object={object} changes={columns} callers={callers} wanted={wanted} />
       {derived.length > 0 && (
         <section>
           <CountedTitle title="Taken from text" count={derived.length} />
@@ -90,7 +90,7 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
           </ul>
         </section>
       )}
-      <Ties id={id} neighbours={neighbours} onOpen={onOpen} />
+      <Connections id={id} neighbours={neighbours} onOpen={onOpen} />
       {examples.length > 0 && (
         <section>
           <h3>Questions</h3>
@@ -109,7 +109,7 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
   );
 }
 
-interface TiesProps {
+interface ConnectionsProps {
   readonly id: string;
   readonly neighbours: readonly Neighbour[];
   readonly onOpen: (id: string) => void;
@@ -117,42 +117,45 @@ interface TiesProps {
 
 const FIRST = 50;
 
-/** Things connected to this thing, grouped by kind of tie (edge). */
-function Ties({ id, neighbours, onOpen }: TiesProps) {
+/** Objects connected to this object, grouped by kind of connection (edge). */
+function Connections({ id, neighbours, onOpen }: ConnectionsProps) {
   const groups: readonly (readonly [title: string, of: readonly Neighbour[]])[] = [
-    ['Edges', neighbours.filter(({ tie }) => tie.kind !== 'text' && tie.kind !== 'figure')],
-    ['Text', neighbours.filter(({ tie }) => tie.kind === 'text')],
-    ['Metrics', neighbours.filter(({ tie }) => tie.kind === 'figure')],
+    [
+      'Edges',
+      neighbours.filter(({ connection }) => connection.kind !== 'text' && connection.kind !== 'figure'),
+    ],
+    ['Text', neighbours.filter(({ connection }) => connection.kind === 'text')],
+    ['Metrics', neighbours.filter(({ connection }) => connection.kind === 'figure')],
   ];
   return groups.map(([title, of]) =>
     of.length === 0 ? null : (
-      <TieGroup key={`${id} ${title}`} id={id} title={title} of={of} onOpen={onOpen} />
+      <ConnectionGroup key={`${id} ${title}`} id={id} title={title} of={of} onOpen={onOpen} />
     ),
   );
 }
 
-interface TieGroupProps {
+interface ConnectionGroupProps {
   readonly id: string;
   readonly title: string;
   readonly of: readonly Neighbour[];
   readonly onOpen: (id: string) => void;
 }
 
-function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
+function ConnectionGroup({ id, title, of, onOpen }: ConnectionGroupProps) {
   const [most, setMost] = useState(FIRST);
   return (
     <section>
       <CountedTitle title={title} count={of.length} />
-      <ul className="map-ties">
-        {of.slice(0, most).map(({ tie, id: other, name, kind }) => (
-          <li key={`${tie.id} ${other}`}>
+      <ul className="map-connections">
+        {of.slice(0, most).map(({ connection, id: other, name, kind }) => (
+          <li key={`${connection.id} ${other}`}>
             <button type="button" className="map-list-row" onClick={() => onOpen(other)}>
               <Shape kind={kind} />
               <span className="map-list-name">{name}</span>
-              <span className="map-tie-words">{wordsOf(tie, id)}</span>
-              {tie.deprecated !== null && <span className="tag">deprecated</span>}
+              <span className="map-connection-words">{wordsOf(connection, id)}</span>
+              {connection.deprecated !== null && <span className="tag">deprecated</span>}
             </button>
-            {tie.description !== null && <p className="map-about">{tie.description}</p>}
+            {connection.description !== null && <p className="map-about">{connection.description}</p>}
           </li>
         ))}
       </ul>
@@ -161,8 +164,8 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
   );
 }
 
-/** Describes a tie as seen from the thing `id`; empty for ties to facets and metrics. */
-function wordsOf({ kind, label, source, on }: Tie, id: string): string {
+/** Describes a connection as seen from the object `id`; empty for connections to facets and metrics. */
+function wordsOf({ kind, label, source, on }: Connection, id: string): string {
   switch (kind) {
     case 'to_one':
       return `${label}: ${source === id ? 'many to one' : 'one to many'} (${on})`;

@@ -13,7 +13,7 @@ interface PictureProps {
   readonly title: string;
   /** Id of the node at the keyboard position; null if no node is selected. */
   readonly here: string | null;
-  /** Id of the thing that is open in the panel; null if the panel is closed. */
+  /** Id of the object that is open in the panel; null if the panel is closed. */
   readonly open: string | null;
   readonly onHere: (id: string | null) => void;
   readonly onOpen: (id: string) => void;

@@ -82,7 +82,7 @@ export class MapCanvas {
     if (node.nonempty() && !this.#isInSight(node)) this.cy.center(node);
   }
 
-  /** Marks the thing that is open in the panel. */
+  /** Marks the object that is open in the panel. */
   open(id: string | null): void {
     this.cy.batch(() => {
       this.cy.nodes().removeClass('open');

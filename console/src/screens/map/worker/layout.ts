@@ -34,7 +34,7 @@ const OPTIONS: FcoseOptions = {
 export function placesOf({ nodes, edges }: Picture, ratio: number): NodePositions {
   const counts = new Map<string, number>();
   for (const end of edges.flatMap((e) => [e.source, e.target])) counts.set(end, (counts.get(end) ?? 0) + 1);
-  const ties = (id: string): number => counts.get(id) ?? 0;
+  const connections = (id: string): number => counts.get(id) ?? 0;
   const cy = cytoscape({
     headless: true,
     styleEnabled: true,
@@ -50,7 +50,9 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
           source,
           target,
           // A node with many neighbours needs space around it for all of them.
-          room: (kind === 'across' ? 90 : 80 + label.length * 5) + 7 * Math.max(ties(source), ties(target)),
+          room:
+            (kind === 'across' ? 90 : 80 + label.length * 5) +
+            7 * Math.max(connections(source), connections(target)),
         },
       })),
     },

@@ -2,7 +2,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 import { type Cluster, clustersOf } from '../graph/clusters.js';
 import { differenceOf, type MapDifference } from '../graph/difference.js';
 import { graphOfSchema } from '../graph/graph-of-schema.js';
-import { type Graph, KINDS, otherEnd, type ThingKind } from '../graph/model.js';
+import { type Graph, KINDS, type ObjectKind, otherEnd } from '../graph/model.js';
 import { type MapToDraw, MOST_DRAWN, type Picture, type PictureScope, pictureOf } from '../graph/picture.js';
 import { searchIn } from '../graph/search.js';
 import type { Details, LoadedMap, MapChanges, MapCounts, MapSide, Neighbour } from './protocol.js';
@@ -26,7 +26,7 @@ export class MapStore {
     return null;
   }
 
-  picture(scope: PictureScope, kinds: readonly ThingKind[]): Picture {
+  picture(scope: PictureScope, kinds: readonly ObjectKind[]): Picture {
     return pictureOf(this.#drawing(), scope, new Set(kinds));
   }
 
@@ -38,8 +38,8 @@ export class MapStore {
     return ids.filter((id) => {
       const members = clusters.get(id);
       return members === undefined
-        ? graph.things.has(id)
-        : members.some((member) => graph.things.has(member));
+        ? graph.objects.has(id)
+        : members.some((member) => graph.objects.has(member));
     });
   }
 
@@ -49,14 +49,14 @@ export class MapStore {
 
   details(id: string): Details | null {
     const graph = this.#graph();
-    const thing = graph.things.get(id);
-    if (thing === undefined) return null;
-    const neighbours = (graph.around.get(id) ?? []).flatMap((tie): readonly Neighbour[] => {
-      const other = graph.things.get(otherEnd(tie, id));
-      return other === undefined ? [] : [{ tie, id: other.id, name: other.name, kind: other.kind }];
+    const object = graph.objects.get(id);
+    if (object === undefined) return null;
+    const neighbours = (graph.around.get(id) ?? []).flatMap((connection): readonly Neighbour[] => {
+      const other = graph.objects.get(otherEnd(connection, id));
+      return other === undefined ? [] : [{ connection, id: other.id, name: other.name, kind: other.kind }];
     });
     const change = this.#difference?.changes.find((c) => c.id === id);
-    return { thing, mark: change?.mark ?? 'same', columns: change?.columns ?? [], neighbours };
+    return { object, mark: change?.mark ?? 'same', columns: change?.columns ?? [], neighbours };
   }
 
   changes(most: number): MapChanges {
@@ -78,14 +78,14 @@ export class MapStore {
 
   #drawing(): MapToDraw {
     const graph = this.#graph();
-    if (this.#clusters === null) this.#clusters = graph.things.size > MOST_DRAWN ? clustersOf(graph) : [];
+    if (this.#clusters === null) this.#clusters = graph.objects.size > MOST_DRAWN ? clustersOf(graph) : [];
     return { graph, clusters: this.#clusters, marks: this.#difference?.marks ?? new Map() };
   }
 }
 
 function countsOf(graph: Graph): MapCounts {
-  const counts = new Map<ThingKind, number>(KINDS.map((kind) => [kind, 0]));
-  for (const { kind } of graph.things.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  const of = (kind: ThingKind): number => counts.get(kind) ?? 0;
+  const counts = new Map<ObjectKind, number>(KINDS.map((kind) => [kind, 0]));
+  for (const { kind } of graph.objects.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const of = (kind: ObjectKind): number => counts.get(kind) ?? 0;
   return { entity: of('entity'), bridge: of('bridge'), facet: of('facet'), metric: of('metric') };
 }

@@ -1,12 +1,12 @@
 import type { QueryableThread } from '../../../parts/thread.js';
 import type { ColumnChange, MapChange, ViewerMark } from '../graph/difference.js';
-import type { Thing, ThingKind, Tie } from '../graph/model.js';
+import type { Connection, MapObject, ObjectKind } from '../graph/model.js';
 import type { Picture, PictureScope } from '../graph/picture.js';
 import type { MapSearchResult } from '../graph/search.js';
 
 export type MapSide = 'first' | 'second';
 
-export type MapCounts = Readonly<Record<ThingKind, number>>;
+export type MapCounts = Readonly<Record<ObjectKind, number>>;
 
 export interface LoadedMap {
   readonly version: string;
@@ -21,16 +21,16 @@ export interface DrawnPicture extends Picture {
   readonly seen: Readonly<Record<MapSide, readonly string[]>>;
 }
 
-/** A tie (an edge of the graph) of a thing, with the thing at its other end. */
+/** A connection (an edge of the graph) of an object, with the object at its other end. */
 export interface Neighbour {
-  readonly tie: Tie;
+  readonly connection: Connection;
   readonly id: string;
   readonly name: string;
-  readonly kind: ThingKind;
+  readonly kind: ObjectKind;
 }
 
 export interface Details {
-  readonly thing: Thing;
+  readonly object: MapObject;
   readonly mark: ViewerMark;
   /** Columns that the two callers see differently. */
   readonly columns: readonly ColumnChange[];
@@ -54,7 +54,7 @@ export type MapQuestions = {
   readonly draw: {
     readonly ask: {
       readonly scope: PictureScope;
-      readonly kinds: readonly ThingKind[];
+      readonly kinds: readonly ObjectKind[];
       /** Width of the frame divided by its height. */
       readonly ratio: number;
     };
@@ -64,7 +64,7 @@ export type MapQuestions = {
     readonly ask: { readonly term: string; readonly most: number };
     readonly answer: MapSearchResult;
   };
-  /** Details of a thing; null if neither caller sees it. */
+  /** Details of an object; null if neither caller sees it. */
   readonly details: { readonly ask: { readonly id: string }; readonly answer: Details | null };
   readonly changes: { readonly ask: { readonly most: number }; readonly answer: MapChanges };
 };

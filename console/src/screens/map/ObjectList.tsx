@@ -1,11 +1,11 @@
 import type { ViewerMark } from './graph/difference.js';
-import { KINDS, type ThingKind } from './graph/model.js';
+import { KINDS, type ObjectKind } from './graph/model.js';
 import type { PictureNode } from './graph/picture.js';
 import { Shape } from './picture/Legend.js';
 import { KIND_WORDS, MARK_SIGNS, markWords, sightWord } from './words.js';
 import type { MapChanges } from './worker/protocol.js';
 
-interface ThingListProps {
+interface ObjectListProps {
   readonly nodes: readonly PictureNode[];
   readonly open: string | null;
   readonly onOpen: (id: string) => void;
@@ -13,9 +13,9 @@ interface ThingListProps {
   readonly callers: readonly [first: string, second: string] | null;
 }
 
-const GROUPS: readonly (ThingKind | 'cluster')[] = ['cluster', ...KINDS];
+const GROUPS: readonly (ObjectKind | 'cluster')[] = ['cluster', ...KINDS];
 
-export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
+export function ObjectList({ nodes, open, onOpen, callers }: ObjectListProps) {
   return (
     <nav className="map-list" aria-label="Things in the picture">
       {GROUPS.map((kind) => {
