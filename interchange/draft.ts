@@ -8,7 +8,7 @@ import { report, type SourceMapping, type SourcePlace } from './source.js';
 import { attempt, NoMapping } from './sql-expression.js';
 
 export type MetricBody = NonNullable<ManifestDocument['metrics']>[string];
-type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
+export type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
 
 /** A column to expose. `type` is null until it is read from the source or assumed. */
 export interface ColumnDraft {

@@ -9,7 +9,7 @@ import {
   policyShape,
 } from '../../src/model/manifest/index.js';
 import { assemble, draftDocument, type ImportResult, loadablePart, type Origins } from '../assemble.js';
-import { PolicyDraft, policyFault } from '../draft.js';
+import { PolicyDraft, policyFault, type RelationshipBody } from '../draft.js';
 import { members } from '../names.js';
 import type { ModelImportOptions } from '../options.js';
 import { report, type SourceFile, type SourceMapping, type SourcePlace } from '../source.js';
@@ -260,8 +260,6 @@ function entityWith(name: string, now: EntityBody, before: EntityBody, place: So
     }),
   };
 }
-
-type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
 
 /** Adds the members of a relationship that the core cannot express; its kind, if it links the same columns. */
 function relationshipWith(now: RelationshipBody, before: RelationshipBody): RelationshipBody {

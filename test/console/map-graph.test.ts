@@ -1,7 +1,7 @@
 import { clustersOf } from 'osl-console/screens/map/graph/clusters';
 import { differenceOf } from 'osl-console/screens/map/graph/difference';
 import { graphOfSchema } from 'osl-console/screens/map/graph/graph-of-schema';
-import { type Graph, KINDS, type ObjectKind, packBoxes } from 'osl-console/screens/map/graph/model';
+import { type Graph, KINDS, type MapObjectKind, packBoxes } from 'osl-console/screens/map/graph/model';
 import { MOST_DRAWN, pictureOf } from 'osl-console/screens/map/graph/picture';
 import { searchIn } from 'osl-console/screens/map/graph/search';
 import { towards } from 'osl-console/screens/map/picture/canvas';
@@ -172,7 +172,7 @@ test('a small map is drawn whole; kinds that are off are not', async (t) => {
 
 test('around an object, kinds that are off stay off, also behind a hidden bridge', async (t) => {
   const drawing = plain(graphOfSchema(SHOP));
-  const drawn = (...kinds: readonly ObjectKind[]) =>
+  const drawn = (...kinds: readonly MapObjectKind[]) =>
     pictureOf(drawing, { kind: 'around', id: 'entity:order' }, new Set(kinds)).nodes.map(({ id }) => id);
   t.strictSame(drawn('metric'), ['entity:order', 'metric:revenue']);
   t.strictSame(drawn('entity'), ['entity:order', 'entity:customer', 'entity:product']);

@@ -161,7 +161,7 @@ class AdminSession implements SessionHandler {
 
   #show(name: string): WireStatement | null {
     if (name === 'help' || name === '') return this.#help();
-    const tableName = TABLE_NAMES.find((candidate): candidate is TableName => candidate === name);
+    const tableName = TABLE_NAMES.find((candidate): candidate is AdminTableName => candidate === name);
     if (tableName === undefined) return null;
     const { columns } = buildTable(tableName, [], this.#configuration);
     return commandStatement(columns.map(textColumn), () =>
@@ -253,7 +253,7 @@ const TABLE_NAMES = [
   'config',
   'version',
 ] as const;
-type TableName = (typeof TABLE_NAMES)[number];
+type AdminTableName = (typeof TABLE_NAMES)[number];
 
 const HELP: readonly string[] = [
   ...TABLE_NAMES.map((name) => `SHOW ${name.toUpperCase()}`),
@@ -273,7 +273,7 @@ export interface ProcessConfiguration {
 }
 
 function buildTable(
-  name: TableName,
+  name: AdminTableName,
   views: readonly ProcessView[],
   configuration: ProcessConfiguration,
 ): TextTable {

@@ -9,7 +9,7 @@ import { useThreadAnswer } from '../../parts/load/useLoad.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
 import { SignIn } from '../../shell/SignIn.js';
 import { useSession } from '../../shell/session.js';
-import { KINDS, type ObjectKind } from './graph/model.js';
+import { KINDS, type MapObjectKind } from './graph/model.js';
 import { Differences, ObjectList } from './ObjectList.js';
 import { Panel } from './panel/Panel.js';
 import { Legend, MarkLegend } from './picture/Legend.js';
@@ -32,7 +32,7 @@ const MOST_FOUND = 40;
 
 export function MapView({ thread, loaded, caller, second, other, onSecond }: MapViewProps) {
   const place = mapPlaceOf(usePlace().parameters);
-  const [kinds, setKinds] = useState<ReadonlySet<ObjectKind>>(() => new Set(KINDS));
+  const [kinds, setKinds] = useState<ReadonlySet<MapObjectKind>>(() => new Set(KINDS));
   const [here, setHere] = useState<string | null>(null);
   const [isAsked, setAsked] = useState(false);
   const [most, setMost] = useState(FIRST);

@@ -1,5 +1,5 @@
 import type { ViewerMark } from './graph/difference.js';
-import { KINDS, type ObjectKind } from './graph/model.js';
+import { KINDS, type MapObjectKind } from './graph/model.js';
 import type { PictureNode } from './graph/picture.js';
 import { Shape } from './picture/Legend.js';
 import { KIND_WORDS, MARK_SIGNS, markWords, sightWord } from './words.js';
@@ -13,7 +13,7 @@ interface ObjectListProps {
   readonly callers: readonly [first: string, second: string] | null;
 }
 
-const GROUPS: readonly (ObjectKind | 'cluster')[] = ['cluster', ...KINDS];
+const GROUPS: readonly (MapObjectKind | 'cluster')[] = ['cluster', ...KINDS];
 
 export function ObjectList({ nodes, open, onOpen, callers }: ObjectListProps) {
   return (

@@ -1,10 +1,10 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { ViewerMark } from './graph/difference.js';
-import type { MapObject, ObjectKind, VisibleSight } from './graph/model.js';
+import type { MapObject, MapObjectKind, VisibleSight } from './graph/model.js';
 
 /** Names of the kinds of objects, as shown in the list, the picture and the panel. */
 
-export const KIND_WORDS: Readonly<Record<ObjectKind, { readonly one: string; readonly many: string }>> = {
+export const KIND_WORDS: Readonly<Record<MapObjectKind, { readonly one: string; readonly many: string }>> = {
   entity: { one: 'entity', many: 'entities' },
   bridge: { one: 'bridge', many: 'bridges' },
   facet: { one: 'facet', many: 'facets' },

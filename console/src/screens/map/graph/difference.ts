@@ -2,8 +2,8 @@ import {
   type Connection,
   type Graph,
   graphOf,
+  type MapColumn,
   type MapObject,
-  type ObjectColumn,
   type VisibleSight,
 } from './model.js';
 
@@ -72,7 +72,7 @@ function changeOf(one: MapObject, other: MapObject | undefined): readonly MapCha
     : [{ id: one.id, name: one.name, kind: one.kind, mark: 'differs', columns }];
 }
 
-type ColumnSight = Pick<ObjectColumn, 'name' | 'sight'>;
+type ColumnSight = Pick<MapColumn, 'name' | 'sight'>;
 
 /** Returns the columns of an object and its attributes extracted from text, by name. */
 function attributesOf({ columns, derived }: MapObject): ReadonlyMap<string, ColumnSight> {

@@ -5,9 +5,9 @@ import {
   type Graph,
   graphOf,
   idOf,
+  type MapColumn,
   type MapObject,
-  type ObjectColumn,
-  type ObjectKind,
+  type MapObjectKind,
   type VisibleSight,
 } from './model.js';
 
@@ -42,7 +42,7 @@ export function graphOfSchema(schema: Schema): Graph {
 
 /** Creates an object. Lists that only some kinds of objects have are empty unless given. */
 function objectOf(
-  kind: ObjectKind,
+  kind: MapObjectKind,
   { name, description, deprecated }: Pick<MapObject, 'name' | 'description' | 'deprecated'>,
   {
     fqn,
@@ -110,7 +110,7 @@ function fact(what: string, value: string | number | null): readonly Fact[] {
   return value === null || value === '' ? [] : [{ what, value: String(value) }];
 }
 
-function columnOf(column: SchemaColumn, key: readonly string[], joinable: readonly string[]): ObjectColumn {
+function columnOf(column: SchemaColumn, key: readonly string[], joinable: readonly string[]): MapColumn {
   const { name, type, description, nullable, synonyms } = column;
   const [isKey, joins] = [key.includes(name), joinable.includes(name)];
   return { name, type, description, nullable, synonyms, isKey, joins, sight: sightOf(column) };

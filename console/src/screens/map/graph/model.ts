@@ -3,12 +3,12 @@ import type { Sight } from '../../../api/admin-types.js';
 
 /** Kinds of objects, in display order. */
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
-export type ObjectKind = (typeof KINDS)[number];
+export type MapObjectKind = (typeof KINDS)[number];
 
 /** Visibility of a column that is not hidden from the caller. */
 export type VisibleSight = Exclude<Sight, 'nothing'>;
 
-export interface ObjectColumn {
+export interface MapColumn {
   readonly name: string;
   readonly type: string;
   readonly description: string | null;
@@ -33,14 +33,14 @@ export interface Fact {
 export interface MapObject {
   /** `entity:customer`: the kind and the name. */
   readonly id: string;
-  readonly kind: ObjectKind;
+  readonly kind: MapObjectKind;
   readonly name: string;
   /** Full name in queries and `/osl/why`: `osl.entities.customer`. */
   readonly fqn: string;
   readonly description: string | null;
   /** Reason for the deprecation; null if the object is not deprecated. */
   readonly deprecated: string | null;
-  readonly columns: readonly ObjectColumn[];
+  readonly columns: readonly MapColumn[];
   readonly derived: readonly DerivedField[];
   readonly synonyms: readonly string[];
   /** Queries that this caller can run unchanged. */
@@ -72,7 +72,7 @@ export interface Graph {
   readonly around: ReadonlyMap<string, readonly Connection[]>;
 }
 
-export function idOf(kind: ObjectKind, name: string): string {
+export function idOf(kind: MapObjectKind, name: string): string {
   return `${kind}:${name}`;
 }
 

@@ -5,7 +5,7 @@ import {
   type ConnectionKind,
   type Graph,
   type MapObject,
-  type ObjectKind,
+  type MapObjectKind,
   otherEnd,
 } from './model.js';
 
@@ -20,7 +20,7 @@ export type PictureScope =
 
 export interface PictureNode {
   readonly id: string;
-  readonly kind: ObjectKind | 'cluster';
+  readonly kind: MapObjectKind | 'cluster';
   readonly label: string;
   readonly width: number;
   readonly height: number;
@@ -53,7 +53,11 @@ export interface MapToDraw {
 }
 
 /** Returns the picture of `drawing` for `scope`, with at most `MOST_DRAWN` nodes. */
-export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: ReadonlySet<ObjectKind>): Picture {
+export function pictureOf(
+  drawing: MapToDraw,
+  scope: PictureScope,
+  kinds: ReadonlySet<MapObjectKind>,
+): Picture {
   const { graph, clusters } = drawing;
   const total = graph.objects.size;
   switch (scope.kind) {
@@ -75,7 +79,7 @@ export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: Readon
   }
 }
 
-function ofKinds(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ObjectKind>): readonly string[] {
+function ofKinds(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<MapObjectKind>): readonly string[] {
   return [...ids].filter((id) => {
     const object = graph.objects.get(id);
     return object !== undefined && kinds.has(object.kind);
@@ -89,7 +93,7 @@ const FURTHER = 40;
 function neighbourhood(
   start: string,
   graph: Graph,
-  kinds: ReadonlySet<ObjectKind>,
+  kinds: ReadonlySet<MapObjectKind>,
 ): { readonly ids: readonly string[]; readonly reached: number } {
   const near = steps(start, graph, kinds);
   const ids = new Set([start, ...near.slice(0, MOST_DRAWN - 1)]);
@@ -101,7 +105,7 @@ function neighbourhood(
 }
 
 /** Returns the neighbours of the selected kinds; if bridges are hidden, also the objects beyond a bridge. */
-function steps(id: string, graph: Graph, kinds: ReadonlySet<ObjectKind>): readonly string[] {
+function steps(id: string, graph: Graph, kinds: ReadonlySet<MapObjectKind>): readonly string[] {
   const neighbours = (of: string) =>
     (graph.around.get(of) ?? []).map((connection) => otherEnd(connection, of));
   const found = neighbours(id).flatMap((other) =>
@@ -115,7 +119,7 @@ function pictureOfObjects(
   ids: readonly string[],
   inScope: number,
   { graph, marks }: MapToDraw,
-  kinds: ReadonlySet<ObjectKind>,
+  kinds: ReadonlySet<MapObjectKind>,
 ): Picture {
   const drawn = new Set(ids);
   const objects = ids.flatMap((id) => graph.objects.get(id) ?? []);
@@ -214,7 +218,7 @@ function nodeOf({ id, kind, name, deprecated }: MapObject, mark: ViewerMark): Pi
 }
 
 /** Returns the size of a node in pixels, for a label in 13-pixel type. */
-function sizeOf(kind: ObjectKind, label: string): { readonly width: number; readonly height: number } {
+function sizeOf(kind: MapObjectKind, label: string): { readonly width: number; readonly height: number } {
   const text = label.length * 7.4;
   switch (kind) {
     case 'entity':

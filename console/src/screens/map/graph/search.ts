@@ -1,9 +1,9 @@
-import type { Graph, MapObject, ObjectKind } from './model.js';
+import type { Graph, MapObject, MapObjectKind } from './model.js';
 
 /** A search match: an object (entity, bridge, facet or metric), or one of its columns. */
 export interface SearchHit {
   readonly id: string;
-  readonly kind: ObjectKind;
+  readonly kind: MapObjectKind;
   readonly name: string;
   /** The column that matched; null if the object itself matched. */
   readonly column: string | null;

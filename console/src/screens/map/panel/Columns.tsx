@@ -6,7 +6,7 @@ import { Loaded } from '../../../parts/load/Loaded.js';
 import { useLoad } from '../../../parts/load/useLoad.js';
 import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
-import type { MapObject, ObjectColumn } from '../graph/model.js';
+import type { MapColumn, MapObject } from '../graph/model.js';
 import { CountedTitle, MoreButton } from '../ObjectList.js';
 import { SIGHT_WORDS, sightWord } from '../words.js';
 
@@ -50,7 +50,7 @@ export function Columns({ object, changes, callers, wanted }: ColumnsProps) {
 }
 
 interface ColumnRowProps {
-  readonly column: ObjectColumn;
+  readonly column: MapColumn;
   readonly object: string;
   readonly change: ColumnChange | null;
   readonly callers: ColumnsProps['callers'];

@@ -1,16 +1,16 @@
-import { KINDS, type ObjectKind } from '../graph/model.js';
+import { KINDS, type MapObjectKind } from '../graph/model.js';
 import { KIND_WORDS, MARK_SIGNS } from '../words.js';
 import type { MapCounts } from '../worker/protocol.js';
 
 interface LegendProps {
   readonly counts: MapCounts | null;
-  readonly kinds: ReadonlySet<ObjectKind>;
-  readonly onKinds: (kinds: ReadonlySet<ObjectKind>) => void;
+  readonly kinds: ReadonlySet<MapObjectKind>;
+  readonly onKinds: (kinds: ReadonlySet<MapObjectKind>) => void;
 }
 
 /** Legend of the shapes; each entry is a switch that shows or hides its kind. */
 export function Legend({ counts, kinds, onKinds }: LegendProps) {
-  const toggle = (kind: ObjectKind): void => {
+  const toggle = (kind: MapObjectKind): void => {
     const next = new Set(kinds);
     if (!next.delete(kind)) next.add(kind);
     onKinds(next);
@@ -30,14 +30,14 @@ export function Legend({ counts, kinds, onKinds }: LegendProps) {
   );
 }
 
-const OUTLINES: Readonly<Record<ObjectKind, string>> = {
+const OUTLINES: Readonly<Record<MapObjectKind, string>> = {
   entity: 'M5 3h14a3 3 0 0 1 3 3v4a3 3 0 0 1-3 3H5a3 3 0 0 1-3-3V6a3 3 0 0 1 3-3z',
   bridge: 'M12 1l7 7-7 7-7-7z',
   facet: 'M4 1h12l4 4v10H4zM16 1v4h4',
   metric: 'M7 3h10l5 5-5 5H7L2 8z',
 };
 
-export function Shape({ kind }: { readonly kind: ObjectKind }) {
+export function Shape({ kind }: { readonly kind: MapObjectKind }) {
   return (
     <svg
       className={`map-shape is-${kind}`}

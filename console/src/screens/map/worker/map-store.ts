@@ -2,7 +2,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 import { type Cluster, clustersOf } from '../graph/clusters.js';
 import { differenceOf, type MapDifference } from '../graph/difference.js';
 import { graphOfSchema } from '../graph/graph-of-schema.js';
-import { type Graph, KINDS, type ObjectKind, otherEnd } from '../graph/model.js';
+import { type Graph, KINDS, type MapObjectKind, otherEnd } from '../graph/model.js';
 import { type MapToDraw, MOST_DRAWN, type Picture, type PictureScope, pictureOf } from '../graph/picture.js';
 import { searchIn } from '../graph/search.js';
 import type { Details, LoadedMap, MapChanges, MapCounts, MapSide, Neighbour } from './protocol.js';
@@ -26,7 +26,7 @@ export class MapStore {
     return null;
   }
 
-  picture(scope: PictureScope, kinds: readonly ObjectKind[]): Picture {
+  picture(scope: PictureScope, kinds: readonly MapObjectKind[]): Picture {
     return pictureOf(this.#drawing(), scope, new Set(kinds));
   }
 
@@ -84,8 +84,8 @@ export class MapStore {
 }
 
 function countsOf(graph: Graph): MapCounts {
-  const counts = new Map<ObjectKind, number>(KINDS.map((kind) => [kind, 0]));
+  const counts = new Map<MapObjectKind, number>(KINDS.map((kind) => [kind, 0]));
   for (const { kind } of graph.objects.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  const of = (kind: ObjectKind): number => counts.get(kind) ?? 0;
+  const of = (kind: MapObjectKind): number => counts.get(kind) ?? 0;
   return { entity: of('entity'), bridge: of('bridge'), facet: of('facet'), metric: of('metric') };
 }

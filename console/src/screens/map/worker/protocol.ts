@@ -1,12 +1,12 @@
 import type { QueryableThread } from '../../../parts/thread.js';
 import type { ColumnChange, MapChange, ViewerMark } from '../graph/difference.js';
-import type { Connection, MapObject, ObjectKind } from '../graph/model.js';
+import type { Connection, MapObject, MapObjectKind } from '../graph/model.js';
 import type { Picture, PictureScope } from '../graph/picture.js';
 import type { MapSearchResult } from '../graph/search.js';
 
 export type MapSide = 'first' | 'second';
 
-export type MapCounts = Readonly<Record<ObjectKind, number>>;
+export type MapCounts = Readonly<Record<MapObjectKind, number>>;
 
 export interface LoadedMap {
   readonly version: string;
@@ -26,7 +26,7 @@ export interface Neighbour {
   readonly connection: Connection;
   readonly id: string;
   readonly name: string;
-  readonly kind: ObjectKind;
+  readonly kind: MapObjectKind;
 }
 
 export interface Details {
@@ -54,7 +54,7 @@ export type MapQuestions = {
   readonly draw: {
     readonly ask: {
       readonly scope: PictureScope;
-      readonly kinds: readonly ObjectKind[];
+      readonly kinds: readonly MapObjectKind[];
       /** Width of the frame divided by its height. */
       readonly ratio: number;
     };
