@@ -129,6 +129,8 @@ export interface Policy {
   readonly using: string | null;
   /** WITH CHECK expression, in the same form; null if there is none. */
   readonly check: string | null;
+  /** Functions that the expressions call, except built-in functions. */
+  readonly calls: readonly Oid[];
 }
 
 export interface Index {

@@ -139,10 +139,16 @@ const SYSTEM_FUNCTIONS = sql`
    where p.pronamespace = 'pg_catalog'::regnamespace and p.provolatile <> 'i'
    group by 1`;
 
+/** A domain is cast to its base type, and then as its base type is. */
 const BINARY_CASTS = sql`
-  select pg_catalog.format_type(c.castsource, null) || '>' || pg_catalog.format_type(c.casttarget, null) as cast
-    from pg_catalog.pg_cast c
-   where c.castmethod = 'b'`;
+  with recursive step (source, target, is_domain) as (
+    select t.oid, t.typbasetype, true from pg_catalog.pg_type t where t.typtype = 'd'
+    union all select c.castsource, c.casttarget, false from pg_catalog.pg_cast c where c.castmethod = 'b'
+  ), pair (source, target, is_domain) as (
+    select source, target, is_domain from step
+    union select p.source, s.target, true from pair p join step s on s.source = p.target where p.is_domain
+  )
+  select pg_catalog.format_type(source, null) || '>' || pg_catalog.format_type(target, null) as cast from pair`;
 
 /** Volatility by `provolatile` letter. Letters sort by volatility, as `max` in SYSTEM_FUNCTIONS requires. */
 const VOLATILITIES: ReadonlyMap<string, Volatility> = new Map([

@@ -141,7 +141,10 @@ export const COLUMNS = sql`
 export const POLICIES = sql`
   select p.polrelid::int8 as relation, p.polname::text as name, p.polpermissive as permissive, p.polcmd::text as command,
          p.polroles::int8[]::text[] as roles, pg_catalog.pg_get_expr(p.polqual, p.polrelid) as using,
-         pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) as check
+         pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) as check,
+         array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d
+                where d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid
+                  and d.refclassid = 'pg_catalog.pg_proc'::regclass)::text[] as calls
     from pg_catalog.pg_policy p
    order by 1, 2`;
 
@@ -278,6 +281,7 @@ function decodePolicy(row: SecurityRow): Policy {
     roles: numbersIn(row, 'roles'),
     using: textOrNull(row, 'using'),
     check: textOrNull(row, 'check'),
+    calls: numbersIn(row, 'calls'),
   };
 }
 

@@ -64,12 +64,12 @@ export const BYPASS: readonly RlsRule[] = [
     mend: 'reset the setting; it is for dumps by a role that row security does not apply to',
     check: (db) =>
       db.roles
-        .filter((role) => role.settings.some((setting) => /^row_security=(off|false|no|0|f)$/i.test(setting)))
-        .filter((role) => !role.superuser && !role.bypassRowSecurity)
+        .filter(isOrdinaryLogin) // the settings of a role take effect at login, not by SET ROLE
+        .filter(({ settings }) => settings.some((setting) => ROW_SECURITY_OFF.test(setting)))
         .map((role) => {
-          return violation(roleObject(role), null, [
-            `ALTER ROLE ${identifier(role.name)} RESET row_security;`,
-          ]);
+          // This takes precedence over the settings of the role and of the database, whichever of them it is.
+          const scope = `${identifier(role.name)} IN DATABASE ${identifier(db.catalog.database)}`;
+          return violation(roleObject(role), null, [`ALTER ROLE ${scope} SET row_security = on;`]);
         }),
   },
   {
@@ -100,6 +100,9 @@ export const BYPASS: readonly RlsRule[] = [
       db.catalog.server.number >= 160_000 ? [] : loginsThat(db, (role) => role.createRole, 'CREATEROLE'),
   },
 ];
+
+/** Postgres accepts each unique prefix of a boolean word. */
+const ROW_SECURITY_OFF = /^row_security=(of|off|f|fa|fal|fals|false|n|no|0)$/i;
 
 function isOrdinaryLogin(role: Role): boolean {
   return role.login && !role.superuser && !role.bypassRowSecurity;

@@ -68,13 +68,10 @@ export const SETTINGS: readonly RlsRule[] = [
     mend: 'use app_metadata, which only the server can change',
     check: (db) =>
       db.policies
-        .filter(({ parsed }) =>
-          parsed.some(
-            ({ literals, calls }) =>
-              literals.some(isUserMetadata) ||
-              calls.flatMap(db.functionsNamed).some(({ body }) => isUserMetadata(body)),
-          ),
-        )
+        .filter((analysed) => {
+          const literals = analysed.parsed.flatMap((e) => e.literals);
+          return [...literals, ...db.functionsOf(analysed).map(({ body }) => body)].some(isUserMetadata);
+        })
         .map(({ table, policy }) => violation(policyObject(table, policy))),
   },
 ];
@@ -96,11 +93,9 @@ function withSettings(
 }
 
 /** Settings read by a policy's conditions or by functions called there. */
-function settingNames(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly string[] {
-  return parsed.flatMap(({ settings, calls }) => [
-    ...settings.map(({ name }) => name),
-    ...calls.flatMap(db.functionsNamed).flatMap(settingsOfFunction),
-  ]);
+function settingNames(db: CheckedDatabase, analysed: AnalysedPolicy): readonly string[] {
+  const own = analysed.parsed.flatMap(({ settings }) => settings.map(({ name }) => name));
+  return [...own, ...db.functionsOf(analysed).flatMap(settingsOfFunction)];
 }
 
 /** Rules about functions in policies and SECURITY DEFINER functions, which run as their owner. */
@@ -116,7 +111,7 @@ export const FUNCTIONS: readonly RlsRule[] = [
         .filter(({ leakproof, language }) => leakproof && language !== 'c' && language !== 'internal')
         .map((called) =>
           violation(functionObject(called), `language ${called.language}`, [
-            `ALTER FUNCTION ${signature(called)} NOT LEAKPROOF;`,
+            `ALTER ROUTINE ${signature(called)} NOT LEAKPROOF;`,
           ]),
         ),
   },
@@ -128,15 +123,18 @@ export const FUNCTIONS: readonly RlsRule[] = [
       'The function runs for each row and no index is used for it, unless it is SQL that Postgres can inline.',
     mend: 'declare the function STABLE if it writes nothing and its value holds for a statement',
     check: (db) =>
-      db.policies.flatMap(({ table, policy, parsed }) => {
+      db.policies.flatMap((analysed) => {
+        const { table, policy, parsed } = analysed;
         const calls = parsed.flatMap((e) => e.calls.filter((call) => call.perRow));
-        const own = calls.flatMap(db.functionsNamed).filter((called) => called.volatility === 'volatile');
+        const isCalled = (f: DatabaseFunction): boolean =>
+          calls.some(({ schema, name }) => f.schema === schema && f.name === name);
+        const own = db.functionsOf(analysed).filter((f) => f.volatility === 'volatile' && isCalled(f));
         const system = calls.filter(
           ({ schema, name }) => schema === null && db.catalog.systemFunctions.get(name) === 'volatile',
         );
         const names = [...new Set([...own.map(signature), ...system.map(({ name }) => `${name}()`)])];
         if (names.length === 0) return [];
-        const sql = own.map((called) => `ALTER FUNCTION ${signature(called)} STABLE;`);
+        const sql = own.map((called) => `ALTER ROUTINE ${signature(called)} STABLE;`);
         return [violation(policyObject(table, policy), `calls ${listed(names)}`, sql)];
       }),
   },
@@ -181,7 +179,7 @@ export const FUNCTIONS: readonly RlsRule[] = [
         const isForAll = called.grants.some((g) => g.grantee === PUBLIC && g.privilege === 'EXECUTE');
         const read = db.readsOf(called).filter((table) => isExempt(db, called, table));
         if (!isForAll || read.length === 0) return [];
-        const sql = [`REVOKE EXECUTE ON FUNCTION ${signature(called)} FROM PUBLIC;`];
+        const sql = [`REVOKE EXECUTE ON ROUTINE ${signature(called)} FROM PUBLIC;`];
         return [violation(functionObject(called), `reads ${listed(read.map(qualified))}`, sql)];
       }),
   },
@@ -193,19 +191,18 @@ export const FUNCTIONS: readonly RlsRule[] = [
     mend: 'grant EXECUTE on the function to the role',
     check: (db) =>
       db.policies.flatMap((analysed) => {
-        const calls = analysed.parsed.flatMap((e) => e.calls);
-        const denied = calls.flatMap(db.functionsNamed).flatMap((called) => {
+        const denied = db.functionsOf(analysed).flatMap((called) => {
           const roles = db.affectedRoles(analysed).filter((role) => !db.access.mayExecute(role.id, called));
           return roles.length === 0 ? [] : [{ called, roles }];
         });
         if (denied.length === 0) return [];
         const sql = denied.map(({ called, roles }) => {
-          return `GRANT EXECUTE ON FUNCTION ${signature(called)} TO ${roleNames(roles).join(', ')};`;
+          return `GRANT EXECUTE ON ROUTINE ${signature(called)} TO ${roleNames(roles).join(', ')};`;
         });
         const detail = denied
           .map(({ called, roles }) => `${signature(called)}: ${roleNames(roles).join(', ')}`)
           .join('; ');
-        return [violation(policyObject(analysed.table, analysed.policy), detail, [...new Set(sql)])];
+        return [violation(policyObject(analysed.table, analysed.policy), detail, sql)];
       }),
   },
 ];
@@ -231,5 +228,5 @@ function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: PgRelati
 function fixPath(called: DatabaseFunction): string {
   const path = schemasOf(called.searchPath ?? '').filter((name) => name !== 'pg_temp');
   const schemas = path.length > 0 ? path : [called.schema];
-  return `ALTER FUNCTION ${signature(called)} SET search_path = ${[...schemas.map(identifier), 'pg_temp'].join(', ')};`;
+  return `ALTER ROUTINE ${signature(called)} SET search_path = ${[...schemas.map(identifier), 'pg_temp'].join(', ')};`;
 }

@@ -86,14 +86,17 @@ function exposedBy(
   const within = new Set([...seen, view]);
   const exposed = readsOf(db, view).flatMap((read) => {
     if (read.kind === 'view') return exposedBy(db, read, within);
-    if (read.rowSecurity === 'off' || view.view?.securityInvoker !== false) return [];
+    if (view.view?.securityInvoker !== false) return [];
+    if (read.kind === 'materialized view')
+      return tablesBehind(db, read).filter((table) => table.rowSecurity !== 'off');
+    if (read.rowSecurity === 'off') return [];
     return db.access.exemption(view.owner, read) === null ? [] : [read];
   });
   return [...new Set(exposed)];
 }
 
-/** Tables that a view reads, directly or through views. */
-function tablesBehind(db: CheckedDatabase, view: PgRelation): readonly PgRelation[] {
+/** Tables that a view reads, directly or through views; for a table, the table itself. */
+export function tablesBehind(db: CheckedDatabase, view: PgRelation): readonly PgRelation[] {
   const seen = new Set([view]);
   for (const relation of seen) for (const read of readsOf(db, relation)) seen.add(read);
   return [...seen].filter(({ view }) => view === null);
