@@ -49,7 +49,7 @@ export interface Role {
 }
 
 /** Membership of a role in `role`. */
-interface RoleMembership {
+export interface RoleMembership {
   readonly role: Oid;
   /** True if the member has the privileges of `role` without SET ROLE. */
   readonly inherit: boolean;
@@ -209,7 +209,7 @@ export interface PgPublication {
   readonly tables: readonly PublishedTable[];
 }
 
-interface PublishedTable {
+export interface PublishedTable {
   readonly relation: Oid;
   /** True if the publication has a WHERE clause for the table (from Postgres 15). */
   readonly filtered: boolean;
