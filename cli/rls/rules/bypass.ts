@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Role } from '../catalog/catalog.js';
-import { policyObject, qualified, relationObject, roleNames, roleObject } from '../catalog/catalog.js';
+import { qualified, relationObject, roleNames, roleObject } from '../catalog/catalog.js';
 import { type CheckedDatabase, listed } from '../database.js';
-import { type RlsRule, type Violation, violation } from '../finding.js';
+import { policiesWith, type RlsRule, type Violation, violation } from '../finding.js';
 
 /** Rules about roles to which row security does not apply or that can bypass it. */
 export const BYPASS: readonly RlsRule[] = [
@@ -39,12 +39,9 @@ export const BYPASS: readonly RlsRule[] = [
     consequence: 'The policy has no effect for this role, which sees all rows.',
     mend: 'write the policy for the role of the application, without SUPERUSER and BYPASSRLS',
     check: (db) =>
-      db.policies.flatMap(({ table, policy }) => {
-        const exempt = policy.roles
-          .flatMap((id) => db.catalog.roles.get(id) ?? [])
-          .filter((role) => role.superuser || role.bypassRowSecurity);
-        if (exempt.length === 0) return [];
-        return [violation(policyObject(table, policy), `roles ${listed(roleNames(exempt))}`)];
+      policiesWith(db, 'roles ', ({ policy }) => {
+        const roles = policy.roles.flatMap((id) => db.catalog.roles.get(id) ?? []);
+        return roleNames(roles.filter((role) => role.superuser || role.bypassRowSecurity));
       }),
   },
   {

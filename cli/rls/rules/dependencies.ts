@@ -2,7 +2,7 @@ import type { Oid, PgRelation, Role } from '../catalog/catalog.js';
 import { policyObject, qualified, roleNames } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import { isAlwaysTrue } from '../expression.js';
-import { type RlsRule, violation } from '../finding.js';
+import { policiesWith, type RlsRule, type Violation, violation } from '../finding.js';
 import { newRowCondition, selectsRows } from './open-conditions.js';
 import { tablesBehind } from './views.js';
 
@@ -33,14 +33,11 @@ export const DEPENDENCIES: readonly RlsRule[] = [
       'The policies of that table apply in the condition, too, so that it sees only some of its rows.',
     mend: 'make sure that its policies show these rows, or read it in a SECURITY DEFINER function',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const read = subqueryTables(db, analysed).filter((table) => {
-          return table.rowSecurity !== 'off' && table.id !== analysed.table.id;
-        });
-        if (read.length === 0) return [];
-        const detail = `reads ${listed(read.map(qualified))}`;
-        return [violation(policyObject(analysed.table, analysed.policy), detail)];
-      }),
+      policiesWith(db, 'reads ', (analysed) =>
+        subqueryTables(db, analysed)
+          .filter((table) => table.rowSecurity !== 'off' && table.id !== analysed.table.id)
+          .map(qualified),
+      ),
   },
   {
     code: 'RLS056',
@@ -49,16 +46,7 @@ export const DEPENDENCIES: readonly RlsRule[] = [
     consequence: 'Each query of the role on the table of the policy fails with 42501.',
     mend: 'grant SELECT on the columns that the condition reads, or read them in a SECURITY DEFINER function',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const denied = subqueryTables(db, analysed).flatMap((read) => {
-          const roles = db
-            .affectedRoles(analysed)
-            .filter((role) => !db.access.holdsAny(role.id, 'SELECT', read));
-          return roles.length === 0 ? [] : [`${qualified(read)}: ${listed(roleNames(roles))}`];
-        });
-        if (denied.length === 0) return [];
-        return [violation(policyObject(analysed.table, analysed.policy), denied.join('; '))];
-      }),
+      rolesByTable(db, subqueryTables, (role, read) => !db.access.holdsAny(role.id, 'SELECT', read)),
   },
   {
     code: 'RLS057',
@@ -67,17 +55,25 @@ export const DEPENDENCIES: readonly RlsRule[] = [
     consequence:
       'The role inserts or changes a row there, such as a membership of its own, and then sees more rows.',
     mend: 'revoke INSERT and UPDATE on that table, or enable row security on it',
-    check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const open = allReads(db, analysed).flatMap((read) => {
-          const roles = db.affectedRoles(analysed).filter((role) => canWriteAny(db, role, read));
-          return roles.length === 0 ? [] : [`${qualified(read)}: ${listed(roleNames(roles))}`];
-        });
-        if (open.length === 0) return [];
-        return [violation(policyObject(analysed.table, analysed.policy), open.join('; '))];
-      }),
+    check: (db) => rolesByTable(db, allReads, (role, read) => canWriteAny(db, role, read)),
   },
 ];
+
+/** Reports policies that read a table for which roles of the policy have a fault, with these roles. */
+function rolesByTable(
+  db: CheckedDatabase,
+  tablesOf: (db: CheckedDatabase, analysed: AnalysedPolicy) => readonly PgRelation[],
+  hasFault: (role: Role, table: PgRelation) => boolean,
+): readonly Violation[] {
+  return db.policies.flatMap((analysed) => {
+    const found = tablesOf(db, analysed).flatMap((table) => {
+      const roles = db.affectedRoles(analysed).filter((role) => hasFault(role, table));
+      return roles.length === 0 ? [] : [`${qualified(table)}: ${listed(roleNames(roles))}`];
+    });
+    if (found.length === 0) return [];
+    return [violation(policyObject(analysed.table, analysed.policy), found.join('; '))];
+  });
+}
 
 /** Relations in the subqueries of a policy's conditions. */
 function subqueryTables(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly PgRelation[] {

@@ -12,7 +12,7 @@ import {
 } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, listed } from '../database.js';
 import type { SettingRead } from '../expression.js';
-import { type RlsRule, violation } from '../finding.js';
+import { policiesWith, type RlsRule, violation } from '../finding.js';
 import { settingsOfFunction } from '../statement.js';
 
 /** Rules about conditions that depend on settings of the session or claims of a token. */
@@ -24,11 +24,7 @@ export const SETTINGS: readonly RlsRule[] = [
     consequence: 'Each query on the table fails with 42704 in a session that has not set the setting.',
     mend: "write current_setting('…', true), which is NULL if the setting is not set, and then shows no row",
     check: (db) =>
-      withSettings(
-        db,
-        ({ name, missingOk }) => name.includes('.') && !missingOk,
-        (names) => `setting ${names}`,
-      ),
+      policiesWith(db, 'setting ', (p) => customSettings(p).flatMap((s) => (s.missingOk ? [] : s.name))),
   },
   {
     code: 'RLS033',
@@ -38,11 +34,7 @@ export const SETTINGS: readonly RlsRule[] = [
       "The setting is '' after a transaction that used SET LOCAL, and the cast of '' fails with 22P02.",
     mend: "write NULLIF(current_setting('…', true), '')::type",
     check: (db) =>
-      withSettings(
-        db,
-        ({ name, cast }) => name.includes('.') && cast !== null,
-        (names) => `setting ${names}`,
-      ),
+      policiesWith(db, 'setting ', (p) => customSettings(p).flatMap((s) => (s.cast === null ? [] : s.name))),
   },
   {
     code: 'RLS034',
@@ -52,12 +44,10 @@ export const SETTINGS: readonly RlsRule[] = [
       'Whoever can run SQL of their own as the role sets it to any value, and sees the rows of anybody.',
     mend: 'let only trusted code run SQL as the role, or derive the rows from current_user or a signed value',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const names = new Set(settingNames(db, analysed).filter((name) => name.includes('.')));
-        if (names.size === 0) return [];
-        const detail = `setting ${listed([...names])}`;
-        return [violation(policyObject(analysed.table, analysed.policy), detail)];
-      }),
+      policiesWith(db, 'setting ', (analysed) => [
+        ...customSettings(analysed).map(({ name }) => name),
+        ...db.functionsOf(analysed).flatMap(settingsOfFunction).filter(isCustom),
+      ]),
   },
   {
     code: 'RLS038',
@@ -80,22 +70,13 @@ function isUserMetadata(text: string): boolean {
   return /\b(user_metadata|raw_user_meta_data)\b/.test(text);
 }
 
-function withSettings(
-  db: CheckedDatabase,
-  matches: (read: SettingRead) => boolean,
-  detailOf: (names: string) => string,
-) {
-  return db.policies.flatMap(({ table, policy, parsed }) => {
-    const names = new Set(parsed.flatMap(({ settings }) => settings.filter(matches)).map(({ name }) => name));
-    if (names.size === 0) return [];
-    return [violation(policyObject(table, policy), detailOf(listed([...names])))];
-  });
+/** Settings that a policy's conditions read, except those of Postgres itself. */
+function customSettings({ parsed }: AnalysedPolicy): readonly SettingRead[] {
+  return parsed.flatMap(({ settings }) => settings).filter(({ name }) => isCustom(name));
 }
 
-/** Settings read by a policy's conditions or by functions called there. */
-function settingNames(db: CheckedDatabase, analysed: AnalysedPolicy): readonly string[] {
-  const own = analysed.parsed.flatMap(({ settings }) => settings.map(({ name }) => name));
-  return [...own, ...db.functionsOf(analysed).flatMap(settingsOfFunction)];
+function isCustom(setting: string): boolean {
+  return setting.includes('.');
 }
 
 /** Rules about functions in policies and SECURITY DEFINER functions, which run as their owner. */

@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import { type Policy, PUBLIC, policyObject, qualified, roleNames } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
-import { type Expression, isAlwaysTrue } from '../expression.js';
-import { type RlsRule, violation } from '../finding.js';
+import { type Alternative, type Expression, isAlwaysTrue } from '../expression.js';
+import { policiesWith, type RlsRule, violation } from '../finding.js';
 
 /** Rules about policies that let more rows through than they seem to. */
 export const OPEN_CONDITIONS: readonly RlsRule[] = [
@@ -99,24 +99,18 @@ export const OPEN_CONDITIONS: readonly RlsRule[] = [
     consequence: 'Rows whose column is NULL are shown to every role of the policy.',
     mend: 'declare the column NOT NULL and drop the alternative, or write a policy of its own for shared rows',
     check: (db) =>
-      db.policies.flatMap(({ table, policy, parsed }) => {
+      policiesWith(db, 'column ', ({ table, policy, parsed }) => {
         const alternatives = parsed
           .flatMap(({ conjuncts }) => conjuncts)
           .filter((conjunct) => conjunct.alternatives.length > 1)
           .flatMap((conjunct) => conjunct.alternatives);
-        const open = new Set(
-          alternatives.flatMap(({ comparison }) =>
-            comparison?.operator === 'IS NULL' &&
-            alternatives.some(
-              (other) => other.comparison !== comparison && other.columns.has(comparison.column),
-            ) &&
-            !table.columns.some(({ name, required }) => name === comparison.column && required)
-              ? [comparison.column]
-              : [],
-          ),
-        );
-        if (!policy.permissive || open.size === 0) return [];
-        return [violation(policyObject(table, policy), `column ${listed([...open])}`)];
+        const nullable = table.columns.filter(({ required }) => !required).map(({ name }) => name);
+        return nullable.filter((column) => {
+          const isTest = ({ comparison }: Alternative): boolean =>
+            comparison?.operator === 'IS NULL' && comparison.column === column;
+          const others = alternatives.filter((one) => !isTest(one) && one.columns.has(column));
+          return policy.permissive && alternatives.some(isTest) && others.length > 0;
+        });
       }),
   },
   {

@@ -3,7 +3,7 @@ import type { Index, IndexKey, PgRelation } from '../catalog/catalog.js';
 import { partOf, policyObject, qualified } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import type { Call, ColumnComparison } from '../expression.js';
-import { type RlsRule, violation } from '../finding.js';
+import { policiesWith, type RlsRule, violation } from '../finding.js';
 
 /** Rules about conditions that run for each row or keep the database from using an index. */
 export const PERFORMANCE: readonly RlsRule[] = [
@@ -15,12 +15,9 @@ export const PERFORMANCE: readonly RlsRule[] = [
       'A scan of the table calls the function once for each row instead of once for the statement.',
     mend: 'write (select function(…)), which runs once',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const { table, policy, parsed } = analysed;
-        const calls = parsed.flatMap((e) => e.calls.filter((c) => c.perRow && !c.perRowArguments));
-        const names = new Set(calls.filter((call) => isStable(db, analysed, call)).map(callName));
-        if (names.size === 0) return [];
-        return [violation(policyObject(table, policy), `calls ${listed([...names])}`)];
+      policiesWith(db, 'calls ', (analysed) => {
+        const calls = analysed.parsed.flatMap((e) => e.calls.filter((c) => c.perRow && !c.perRowArguments));
+        return calls.filter((call) => isStable(db, analysed, call)).map(callName);
       }),
   },
   {
@@ -30,7 +27,7 @@ export const PERFORMANCE: readonly RlsRule[] = [
     consequence: 'Each query reads the whole table, unless another condition of it has an index.',
     mend: 'create an index that begins with the column',
     check: (db) =>
-      readingPolicies(db).flatMap((analysed) => {
+      db.policies.filter(isReading).flatMap((analysed) => {
         const { table } = analysed;
         const compared = comparisonsOf(db, analysed).filter(
           ({ operator, cast }) => operator === '=' && cast === null,
@@ -60,12 +57,10 @@ export const PERFORMANCE: readonly RlsRule[] = [
       'The subquery runs once, but no index on the column is used: each query reads the whole table.',
     mend: 'write column = ANY (ARRAY(SELECT …))',
     check: (db) =>
-      readingPolicies(db).flatMap((analysed) => {
-        const { table, policy } = analysed;
+      policiesWith(db, 'column ', (analysed) => {
+        if (isSmall(analysed.table) || !isReading(analysed)) return [];
         const compared = comparisonsOf(db, analysed).filter(({ operator }) => operator === 'IN');
-        if (isSmall(table) || compared.length === 0) return [];
-        const detail = `column ${listed(compared.map(({ column }) => identifier(column)))}`;
-        return [violation(policyObject(table, policy), detail)];
+        return compared.map(({ column }) => identifier(column));
       }),
   },
   {
@@ -75,13 +70,11 @@ export const PERFORMANCE: readonly RlsRule[] = [
     consequence: 'An index on the column is not used, because its values have another type.',
     mend: 'cast the other side of the comparison to the type of the column',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const { table, policy } = analysed;
-        const cast = comparisonsOf(db, analysed).filter((c) => c.cast !== null && !hasExpression(table, c));
-        if (cast.length === 0) return [];
-        const names = cast.map(({ column, cast }) => `${identifier(column)}::${cast}`);
-        return [violation(policyObject(table, policy), listed([...new Set(names)]))];
-      }),
+      policiesWith(db, '', (analysed) =>
+        comparisonsOf(db, analysed)
+          .filter((c) => c.cast !== null && !hasExpression(analysed.table, c))
+          .map(({ column, cast }) => `${identifier(column)}::${cast}`),
+      ),
   },
   {
     code: 'RLS061',
@@ -91,15 +84,11 @@ export const PERFORMANCE: readonly RlsRule[] = [
       'An index on the column is not used, because current_user has the collation "C", also as text, and the index another.',
     mend: 'write current_user::text COLLATE "default"',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const { table, policy } = analysed;
-        const compared = comparisonsOf(db, analysed).filter(
-          (c) => c.toRoleName && hasOtherCollation(table, c),
-        );
-        if (compared.length === 0) return [];
-        const names = compared.map(({ column }) => identifier(column));
-        return [violation(policyObject(table, policy), `column ${listed(names)}`)];
-      }),
+      policiesWith(db, 'column ', (analysed) =>
+        comparisonsOf(db, analysed)
+          .filter((c) => c.toRoleName && hasOtherCollation(analysed.table, c))
+          .map(({ column }) => identifier(column)),
+      ),
   },
   {
     code: 'RLS036',
@@ -108,7 +97,7 @@ export const PERFORMANCE: readonly RlsRule[] = [
     consequence: 'Each query reads the whole table, because one side of the OR has no index.',
     mend: 'write the sides as policies for different roles, or give each an index',
     check: (db) =>
-      readingPolicies(db).flatMap(({ table, policy, parsed }) => {
+      db.policies.filter(isReading).flatMap(({ table, policy, parsed }) => {
         if (isSmall(table)) return [];
         const lost = parsed
           .flatMap(({ conjuncts }) => conjuncts)
@@ -152,8 +141,8 @@ function isSmall({ estimatedRows }: PgRelation): boolean {
   return estimatedRows !== null && estimatedRows < SMALL_ROWS;
 }
 
-function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy[] {
-  return policies.filter(({ policy }) => policy.permissive && governs(policy, 'SELECT'));
+function isReading({ policy }: AnalysedPolicy): boolean {
+  return policy.permissive && governs(policy, 'SELECT');
 }
 
 /** Comparisons that every row visible through a policy must meet, without casts that keep an index usable. */
