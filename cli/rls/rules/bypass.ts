@@ -129,8 +129,10 @@ function membersOf(db: CheckedDatabase, predefined: readonly string[]): readonly
   return db.roles
     .filter((role) => role.login && !role.superuser)
     .flatMap((role) => {
-      const reached = [...db.access.reachable(role.id), ...db.access.privilegesOf(role.id)];
-      const held = predefined.filter((name) => reached.some((id) => db.catalog.roles.get(id)?.name === name));
+      // Since Postgres 16, a role reached by SET ROLE may have privileges of another that it may not become.
+      const reached = [...db.access.reachable(role.id)].flatMap((id) => [...db.access.privilegesOf(id)]);
+      const names = new Set(reached.map((id) => db.catalog.roles.get(id)?.name));
+      const held = predefined.filter((name) => names.has(name));
       if (held.length === 0) return [];
       const direct = role.memberships.map((m) => db.catalog.roles.get(m.role)?.name);
       const sql = held

@@ -14,6 +14,7 @@ import { type AnalysedPolicy, type CheckedDatabase, listed } from '../database.j
 import type { SettingRead } from '../expression.js';
 import { policiesWith, type RlsRule, violation } from '../finding.js';
 import { settingsOfFunction } from '../statement.js';
+import { exposedBy } from './views.js';
 
 /** Rules about conditions that depend on settings of the session or claims of a token. */
 export const SETTINGS: readonly RlsRule[] = [
@@ -158,7 +159,15 @@ export const FUNCTIONS: readonly RlsRule[] = [
     check: (db) =>
       definers(db).flatMap((called) => {
         const isForAll = called.grants.some((g) => g.grantee === PUBLIC && g.privilege === 'EXECUTE');
-        const read = db.readsOf(called).filter((table) => isExempt(db, called, table));
+        const read = db
+          .readsOf(called)
+          .flatMap((relation) =>
+            relation.kind === 'view'
+              ? exposedBy(db, relation)
+              : isExempt(db, called, relation)
+                ? relation
+                : [],
+          );
         if (!isForAll || read.length === 0) return [];
         const sql = [`REVOKE EXECUTE ON ROUTINE ${signature(called)} FROM PUBLIC;`];
         return [violation(functionObject(called), `reads ${listed(read.map(qualified))}`, sql)];

@@ -77,7 +77,7 @@ function readsOf({ catalog }: CheckedDatabase, { view }: PgRelation): readonly P
 }
 
 /** Protected tables that a view shows without their policies. Nested views have the rights of their own owners. */
-function exposedBy(
+export function exposedBy(
   db: CheckedDatabase,
   view: PgRelation,
   seen: ReadonlySet<PgRelation> = new Set(),

@@ -79,6 +79,16 @@ export const FUNCTIONS_CASES: readonly Case[] = [
     soundShown: [ROWS, ['rls_app', 'select app.count_docs()', '42501']],
   },
   {
+    code: 'RLS024',
+    faulty: `create view app.docs as select * from app.doc; ${countDocs('').replace('from doc', 'from docs')}
+             alter view app.docs owner to rls_owner;`,
+    finds: ['RLS024 app.count_docs()'],
+    sound: `create view app.docs as select * from app.doc; alter view app.docs owner to rls_owner;
+            ${countDocs('revoke execute on function app.count_docs() from public;').replace('from doc', 'from docs')}`,
+    shown: [ROWS, ['rls_app', 'select app.count_docs()', /2/]],
+    soundShown: [ROWS, ['rls_app', 'select app.count_docs()', '42501']],
+  },
+  {
     code: 'RLS055',
     faulty: `${ME} revoke execute on function app.me() from public;`,
     finds: ['RLS055 own on app.doc'],

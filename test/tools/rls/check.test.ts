@@ -45,6 +45,17 @@ test('each rule', { skip: postgres === null && NO_NATIVE }, async (t) => {
       `${code} is not found in the sound variant`,
     );
   }
+  const other = `create schema other authorization rls_owner; grant usage on schema other to rls_app;
+    create table other.note (doc uuid constraint note_doc references app.doc); grant insert on other.note to rls_app`;
+  await inTransaction(client, other, async () => {
+    const scope = { schemas: new Set(['other']), roles: new Set(['rls_app']) };
+    const found = checkCatalog(await catalogAt(client), scope).map(nameOf);
+    t.strictSame(
+      found,
+      ['RLS028 note_doc on other.note'],
+      'the protected table is in a schema that is not checked',
+    );
+  });
 });
 
 /** Roles are of the whole server: a case leaves none behind, and other tests see none. */
