@@ -13,7 +13,7 @@ export const DEPENDENCIES: readonly RlsRule[] = [
     severity: 'error',
     title: 'policy that reads its own table',
     consequence:
-      'Each query on the table by a role that row security applies to fails: infinite recursion (42P17), or a stack that is too deep.',
+      'Each command that the policy is for fails, for roles that row security applies to: infinite recursion (42P17), or a stack that is too deep.',
     mend: 'read the table in a SECURITY DEFINER function of its owner, or a table without such a policy',
     check: (db) =>
       db.policies.flatMap((analysed) => {

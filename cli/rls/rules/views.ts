@@ -12,7 +12,7 @@ export const VIEWS: readonly RlsRule[] = [
     severity: 'error',
     title: 'view that reads a protected table with the rights of an exempt owner',
     consequence:
-      'Whoever may read the view sees the rows of all, because row security does not apply to its owner.',
+      'Whoever may read the view sees the rows of all: row security does not apply to its owner, or to a materialized view that it reads.',
     mend: 'set security_invoker (Postgres 15 and newer), or give the view to an owner that row security applies to',
     check: (db) =>
       viewsOf(db, 'view').flatMap((view) => {
