@@ -1,4 +1,4 @@
-import { choicesOf, type FileKind, meaningOf, type PlaceMeaning, schemaAt } from './meaning.js';
+import { choicesOf, type FileKind, meaningOf, PLAIN_NAMES, type PlaceMeaning, schemaAt } from './meaning.js';
 import type { ManifestNames } from './names.js';
 import { argumentOf, columnsIn, isName, type Statement, sourcesIn } from './osql-scope.js';
 import type { YamlPlace } from './yaml/place.js';
@@ -40,26 +40,12 @@ function targetOf(
         column === undefined ? relationTarget(relation, names) : columnTarget(relation, column, names);
       return found ?? declared('manifest', ['metrics', word], names.metrics.includes(word));
     }
-    case 'metric':
-      return declared('manifest', ['metrics', word], names.metrics.includes(word));
-    case 'reranker':
-      return declared('manifest', ['rerankers', word], names.rerankers.includes(word));
-    case 'connector':
-      return declared(
-        'manifest',
-        ['connectors', word],
-        names.connectors.some(({ name }) => name === word),
-      );
     case 'table':
       return tableTarget(meaning.of, word, names);
-    case 'role':
-      return declared('policy', ['roles', word], names.roles.includes(word));
-    case 'subject':
-      return declared('policy', ['subjects', word], names.subjects.includes(word));
-    case 'purpose':
-      return declared('policy', ['purposes', word], names.purposes.includes(word));
-    case 'label':
-      return declared('policy', ['masks', word], names.labels.includes(word));
+    default: {
+      const { file, section, names: known } = PLAIN_NAMES[meaning.kind];
+      return declared(file, [section, word], known(names).includes(word));
+    }
   }
 }
 

@@ -8,11 +8,26 @@ export type PlaceMeaning =
   | { readonly kind: 'column'; readonly of: string }
   /** An entity and its column, such as `order.customer_id`. */
   | { readonly kind: 'entity column' }
-  | { readonly kind: 'metric' | 'role' | 'subject' | 'label' | 'purpose' | 'connector' | 'reranker' | 'term' }
+  | { readonly kind: keyof typeof PLAIN_NAMES | 'term' }
   /** A table such as `sales.orders` in connector `of`. If `of` is null, the name starts with that of the connector. */
   | { readonly kind: 'table'; readonly of: string | null }
   /** A column of the table behind the relation named in `of`. */
   | { readonly kind: 'table column'; readonly of: string };
+
+/** Kinds of names that are declared without parts, with the list of them and the section that declares them. */
+export const PLAIN_NAMES = {
+  metric: { file: 'manifest', section: 'metrics', names: ({ metrics }: ManifestNames) => metrics },
+  reranker: { file: 'manifest', section: 'rerankers', names: ({ rerankers }: ManifestNames) => rerankers },
+  connector: {
+    file: 'manifest',
+    section: 'connectors',
+    names: ({ connectors }: ManifestNames) => connectors.map(({ name }) => name),
+  },
+  role: { file: 'policy', section: 'roles', names: ({ roles }: ManifestNames) => roles },
+  subject: { file: 'policy', section: 'subjects', names: ({ subjects }: ManifestNames) => subjects },
+  purpose: { file: 'policy', section: 'purposes', names: ({ purposes }: ManifestNames) => purposes },
+  label: { file: 'policy', section: 'masks', names: ({ labels }: ManifestNames) => labels },
+} as const;
 
 type MeaningRule = readonly [
   path: string,
@@ -174,23 +189,8 @@ export function candidatesFor(meaning: PlaceMeaning, names: ManifestNames): read
         ...candidatesFor(METRIC, names),
         ...candidatesFor({ kind: 'entity column' }, names),
       ];
-    case 'metric':
-      return plain(names.metrics, 'metric');
-    case 'role':
-      return plain(names.roles, 'role');
-    case 'subject':
-      return plain(names.subjects, 'subject');
-    case 'label':
-      return plain(names.labels, 'label');
-    case 'purpose':
-      return plain(names.purposes, 'purpose');
-    case 'reranker':
-      return plain(names.rerankers, 'reranker');
-    case 'connector':
-      return plain(
-        names.connectors.map(({ name }) => name),
-        'connector',
-      );
+    default:
+      return plain(PLAIN_NAMES[meaning.kind].names(names), meaning.kind);
   }
 }
 

@@ -21,7 +21,6 @@ import {
   type Oid,
   type PgRelation,
   type Policy,
-  type PolicyCommand,
   PUBLIC,
   type Role,
   type SecurityCatalog,
@@ -171,14 +170,18 @@ export interface CheckedDatabase {
   policiesOf(table: PgRelation): readonly AnalysedPolicy[];
   /** Finds a relation by name; null if there is none, or if the name is unqualified and several have it. */
   relationNamed(name: RelationName): PgRelation | null;
-  /** User-defined functions that a call in a condition may refer to. */
+  /** User-defined functions of a name, all overloads. */
   functionsNamed(call: CalledName): readonly DatabaseFunction[];
+  /** User-defined functions that a policy calls. */
+  functionsOf(analysed: AnalysedPolicy): readonly DatabaseFunction[];
   /** Relations named in the body of a function. */
   readsOf(called: DatabaseFunction): readonly PgRelation[];
   roleName(id: Oid): string;
   /** True if the policy names the role, PUBLIC, or a role whose privileges this role inherits. */
-  isFor(policy: Policy, role: Role): boolean;
-  /** Checked roles to which the policy applies and that may read at least one column of its table. */
+  isFor(policy: Policy, role: Pick<Role, 'id'>): boolean;
+  /** True if the policy applies to the role, and the role has a privilege for one of the policy's commands. */
+  mayUse(analysed: AnalysedPolicy, role: Role): boolean;
+  /** Checked roles that may use the policy and that are not exempt from row security on its table. */
   affectedRoles(analysed: AnalysedPolicy): readonly Role[];
   /**
    * Names of the checked roles that have a privilege on a relation or one of its columns, without its owners and
@@ -202,8 +205,11 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): Ch
   const roles = [...catalog.roles.values()].filter((role) =>
     scope.roles === null ? !role.superuser && !role.name.startsWith('pg_') : scope.roles.has(role.name),
   );
-  const isFor = (policy: Policy, { id }: Role): boolean =>
+  const isFor = (policy: Policy, { id }: Pick<Role, 'id'>): boolean =>
     policy.roles.some((role) => role === PUBLIC || access.privilegesOf(id).has(role));
+  const mayUse = ({ table, policy }: AnalysedPolicy, role: Role): boolean =>
+    isFor(policy, role) &&
+    COMMANDS.some((command) => governs(policy, command) && access.holdsAny(role.id, command, table));
   const lookups = lookupsOf(catalog);
   const reads = new Map<Oid, readonly PgRelation[]>();
   return {
@@ -216,6 +222,7 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): Ch
     functions: [...catalog.functions.values()].filter((f) => isInScope(f) && f.extension === null),
     policiesOf,
     ...lookups,
+    functionsOf: ({ policy }) => policy.calls.flatMap((id) => catalog.functions.get(id) ?? []),
     readsOf: (called) => {
       const known =
         reads.get(called.id) ??
@@ -225,13 +232,9 @@ export function checkedDatabase(catalog: SecurityCatalog, scope: CheckScope): Ch
     },
     roleName: (id) => (id === PUBLIC ? 'PUBLIC' : identifier(catalog.roles.get(id)?.name ?? String(id))),
     isFor,
-    affectedRoles: ({ table, policy }) =>
-      roles.filter(
-        (role) =>
-          isFor(policy, role) &&
-          access.exemption(role.id, table) === null &&
-          access.columns(role.id, 'SELECT', table).length > 0,
-      ),
+    mayUse,
+    affectedRoles: (analysed) =>
+      roles.filter((role) => mayUse(analysed, role) && access.exemption(role.id, analysed.table) === null),
     holders: (privilege, relation) => holdersOf(privilege, relation, roles, access),
   };
 }
@@ -282,15 +285,25 @@ function holdersOf(
     (role) =>
       !role.superuser &&
       !access.privilegesOf(role.id).has(relation.owner) &&
-      (access.holds(role.id, privilege, relation) || access.columns(role.id, privilege, relation).length > 0),
+      access.holdsAny(role.id, privilege, relation),
   );
   const isPublic = relation.grants.some((g) => g.grantee === PUBLIC && g.privilege === privilege);
   if (isPublic && holders.length > 0) return ['PUBLIC'];
   return holders.map((role) => identifier(role.name));
 }
 
+const COMMANDS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
+
+/** The parents of a partition or inheriting table and their parents, nearest first. */
+export function ancestorsOf({ relations }: SecurityCatalog, child: PgRelation): readonly PgRelation[] {
+  const seen = new Set([child]);
+  for (const { parents } of seen)
+    for (const parent of parents.flatMap((id) => relations.get(id) ?? [])) seen.add(parent);
+  return [...seen].slice(1);
+}
+
 /** True if the policy applies to a command. */
-export function governs({ command }: Policy, wanted: Exclude<PolicyCommand, 'ALL'>): boolean {
+export function governs({ command }: Policy, wanted: (typeof COMMANDS)[number]): boolean {
   return command === 'ALL' || command === wanted;
 }
 

@@ -29,7 +29,7 @@ interface Conjunct {
 }
 
 /** A condition without AND or OR at the top level. */
-interface Alternative {
+export interface Alternative {
   /** Comparison of a column with a value or a subquery that does not depend on the row, or a NULL test; otherwise null. */
   readonly comparison: ColumnComparison | null;
   readonly constant: boolean | null;

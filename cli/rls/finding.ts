@@ -1,5 +1,5 @@
-import type { ObjectIdentity } from './catalog/catalog.js';
-import type { CheckedDatabase } from './database.js';
+import { type ObjectIdentity, policyObject } from './catalog/catalog.js';
+import { type AnalysedPolicy, type CheckedDatabase, listed } from './database.js';
 
 /**
  * Most severe first. `error`: rows are wrongly shown or changed; `warning`: they probably are; `note`: slow, or worth
@@ -44,4 +44,17 @@ export function violation(
   sql: readonly string[] = [],
 ): Violation {
   return { object, detail, sql };
+}
+
+/** Reports each policy for which `find` returns names, with `about` before them; the others are in order. */
+export function policiesWith(
+  { policies }: CheckedDatabase,
+  about: string,
+  find: (analysed: AnalysedPolicy) => Iterable<string>,
+): readonly Violation[] {
+  return policies.flatMap((analysed) => {
+    const names = [...new Set(find(analysed))];
+    if (names.length === 0) return [];
+    return [violation(policyObject(analysed.table, analysed.policy), `${about}${listed(names)}`)];
+  });
 }

@@ -19,6 +19,8 @@ export interface RolePrivileges {
   reachable(role: Oid): ReadonlySet<Oid>;
   /** True for a privilege on the whole relation with USAGE on its schema. Owners and superusers have all. */
   holds(role: Oid, privilege: string, relation: PgRelation): boolean;
+  /** True for a privilege on the relation or on at least one of its columns. */
+  holdsAny(role: Oid, privilege: string, relation: PgRelation): boolean;
   /** Columns on which the role has a privilege, granted on the relation or on the column itself. */
   columns(role: Oid, privilege: string, relation: PgRelation): readonly string[];
   mayExecute(role: Oid, called: DatabaseFunction): boolean;
@@ -55,17 +57,20 @@ export function roleAccess({ roles, schemas }: SecurityCatalog): RolePrivileges 
     if (privilegesOf(id).has(relation.owner)) return true;
     return grants(id, privilege, relation.grants) || predefined(id).includes(privilege);
   };
+  const columns = (id: Oid, privilege: string, relation: PgRelation): readonly string[] => {
+    const all = holds(id, privilege, relation);
+    const usable = all || mayUseSchema(id, relation.schema);
+    return relation.columns
+      .filter((column) => all || (usable && grants(id, privilege, column.grants)))
+      .map((column) => column.name);
+  };
   return {
     privilegesOf,
     reachable,
     holds,
-    columns: (id, privilege, relation) => {
-      const all = holds(id, privilege, relation);
-      const usable = all || mayUseSchema(id, relation.schema);
-      return relation.columns
-        .filter((column) => all || (usable && grants(id, privilege, column.grants)))
-        .map((column) => column.name);
-    },
+    holdsAny: (id, privilege, relation) =>
+      holds(id, privilege, relation) || columns(id, privilege, relation).length > 0,
+    columns,
     mayExecute: (id, called) =>
       isSuperuser(id) || privilegesOf(id).has(called.owner) || grants(id, 'EXECUTE', called.grants),
     exemption: (id, table) => {

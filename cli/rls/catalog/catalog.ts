@@ -49,7 +49,7 @@ export interface Role {
 }
 
 /** Membership of a role in `role`. */
-interface RoleMembership {
+export interface RoleMembership {
   readonly role: Oid;
   /** True if the member has the privileges of `role` without SET ROLE. */
   readonly inherit: boolean;
@@ -129,6 +129,8 @@ export interface Policy {
   readonly using: string | null;
   /** WITH CHECK expression, in the same form; null if there is none. */
   readonly check: string | null;
+  /** Functions that the expressions call, except built-in functions. */
+  readonly calls: readonly Oid[];
 }
 
 export interface Index {
@@ -207,7 +209,7 @@ export interface PgPublication {
   readonly tables: readonly PublishedTable[];
 }
 
-interface PublishedTable {
+export interface PublishedTable {
   readonly relation: Oid;
   /** True if the publication has a WHERE clause for the table (from Postgres 15). */
   readonly filtered: boolean;

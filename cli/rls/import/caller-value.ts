@@ -211,14 +211,13 @@ export class ImportedAttributes {
     return attributesNamed([filter], (name) => this.#tables.get(name)?.rows);
   }
 
-  /** The name of the attribute for a value of the caller; adds the attribute if it is new. */
+  /**
+   * The name of the attribute for a value of the caller; adds the attribute if it is new. A setting that is compared as
+   * one value and as a list becomes two attributes: the one value equals none of the values in the list.
+   */
   caller({ source, list }: CallerValue): string {
-    const known = this.#callers.findIndex((one) => sameSource(one.source, source));
-    const found = this.#callers[known];
-    if (found !== undefined) {
-      if (list && !found.list) this.#callers[known] = { ...found, list };
-      return found.name;
-    }
+    const found = this.#callers.find((one) => one.list === list && sameSource(one.source, source));
+    if (found !== undefined) return found.name;
     const name = this.#unused(nameOfSource(source));
     this.#callers.push({ name, source, list });
     return name;

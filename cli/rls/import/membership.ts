@@ -55,8 +55,10 @@ export function membership(link: SubLink, isScalar: boolean, place: ConditionPla
       const value = targetOf(select);
       const list = callerListOf(value);
       if (testexpr === undefined) throw new Untranslatable('IN without a left side');
-      if (list !== null && from.ranges.length === 0 && positive)
-        return callerMembership(testexpr, list, place);
+      if (list !== null && from.ranges.length === 0 && positive) {
+        const others = conditions.map((node) => context.filterOf(node, { ...place, scope: inner }));
+        return [callerMembership(testexpr, list, place), ...others].join(' and ');
+      }
       if (
         !positive &&
         (list !== null || arrayAggOf(firstTarget(select)) !== null || !isNeverNull(value, from, inner))

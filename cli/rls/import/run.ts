@@ -64,6 +64,10 @@ export function importResult(
   { policy, attributes, notes, leftOut, manifest }: ImportedDatabase,
   files: readonly string[],
 ) {
+  const withReasons = (...kinds: readonly ImportNote['kind'][]) =>
+    kinds
+      .flatMap((kind) => ofKind(notes, kind))
+      .map(({ object, role, detail }) => ({ object, role, reason: detail }));
   return {
     files,
     roles: Object.entries(policy.roles).map(([role, { grants }]) => ({ role, grants: grants.length })),
@@ -72,23 +76,13 @@ export function importResult(
     attributes_from_entities: Object.keys(policy.attributes ?? {}),
     imported: ofKind(notes, 'imported').map(({ object, role }) => ({ object, role })),
     refused: [
-      ...ofKind(notes, 'refused').map(({ object, role, detail }) => ({ object, role, reason: detail })),
+      ...withReasons('refused'),
       ...leftOut.map(({ table, reason }) => ({ object: table, role: null, reason })),
     ],
-    whole: [...ofKind(notes, 'no row security'), ...ofKind(notes, 'exempt')].map(
-      ({ object, role, detail }) => ({
-        object,
-        role,
-        reason: detail,
-      }),
-    ),
+    whole: withReasons('no row security', 'exempt'),
     views: ofKind(notes, 'view').map(({ object, role }) => ({ object, role })),
-    changed: ofKind(notes, 'changed').map(({ object, role, detail }) => ({ object, role, reason: detail })),
-    nothing: ofKind(notes, 'nothing visible').map(({ object, role, detail }) => ({
-      object,
-      role,
-      reason: detail,
-    })),
+    changed: withReasons('changed'),
+    nothing: withReasons('nothing visible'),
   };
 }
 
@@ -99,11 +93,9 @@ function ofKind(notes: readonly ImportNote[], kind: ImportNote['kind']): readonl
 
 /** Formats the result of an import for the terminal. */
 function importText(imported: ImportedDatabase, files: readonly string[]): string {
-  const { roles, entities, attributes, refused, whole, views, changed, nothing } = importResult(
-    imported,
-    files,
-  );
-  const policies = new Set(importResult(imported, files).imported.map(({ object }) => object)).size;
+  const result = importResult(imported, files);
+  const { roles, entities, attributes, refused, whole, views, changed, nothing } = result;
+  const policies = new Set(result.imported.map(({ object }) => object)).size;
   const sections = [
     [
       `Imported ${counted(policies, 'policy', 'policies')} for ${roles.map(({ role }) => role).join(', ') || 'no role'}: ${counted(entities, 'entity', 'entities')}.`,
@@ -128,15 +120,13 @@ function importText(imported: ImportedDatabase, files: readonly string[]): strin
     .join('\n\n');
 }
 
-function line({
-  object,
-  role,
-  reason,
-}: {
+interface ReportedObject {
   readonly object: string;
   readonly role: string | null;
   readonly reason: string | null;
-}): string {
+}
+
+function line({ object, role, reason }: ReportedObject): string {
   return visible(`${object}${role === null ? '' : ` (${identifier(role)})`}: ${reason ?? ''}`);
 }
 

@@ -32,13 +32,9 @@ export class CallerValueNames {
   }
 
   nameOf(source: CallerSource, list: boolean): string {
-    const known = this.#names.findIndex((one) => sameSource(one.source, source));
-    const found = this.#names[known];
-    if (found !== undefined) {
-      if (list && !found.list) this.#names[known] = { ...found, list };
-      return found.name;
-    }
-    const name = `(${sourceText(source)})`;
+    const found = this.#names.find((one) => one.list === list && sameSource(one.source, source));
+    if (found !== undefined) return found.name;
+    const name = `(${sourceText(source)}${list ? ', a list' : ''})`;
     this.#names.push({ name, source, list });
     return name;
   }

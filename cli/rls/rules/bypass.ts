@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Role } from '../catalog/catalog.js';
-import { policyObject, qualified, relationObject, roleNames, roleObject } from '../catalog/catalog.js';
+import { qualified, relationObject, roleNames, roleObject } from '../catalog/catalog.js';
 import { type CheckedDatabase, listed } from '../database.js';
-import { type RlsRule, type Violation, violation } from '../finding.js';
+import { policiesWith, type RlsRule, type Violation, violation } from '../finding.js';
 
 /** Rules about roles to which row security does not apply or that can bypass it. */
 export const BYPASS: readonly RlsRule[] = [
@@ -39,12 +39,9 @@ export const BYPASS: readonly RlsRule[] = [
     consequence: 'The policy has no effect for this role, which sees all rows.',
     mend: 'write the policy for the role of the application, without SUPERUSER and BYPASSRLS',
     check: (db) =>
-      db.policies.flatMap(({ table, policy }) => {
-        const exempt = policy.roles
-          .flatMap((id) => db.catalog.roles.get(id) ?? [])
-          .filter((role) => role.superuser || role.bypassRowSecurity);
-        if (exempt.length === 0) return [];
-        return [violation(policyObject(table, policy), `roles ${listed(roleNames(exempt))}`)];
+      policiesWith(db, 'roles ', ({ policy }) => {
+        const roles = policy.roles.flatMap((id) => db.catalog.roles.get(id) ?? []);
+        return roleNames(roles.filter((role) => role.superuser || role.bypassRowSecurity));
       }),
   },
   {
@@ -64,12 +61,12 @@ export const BYPASS: readonly RlsRule[] = [
     mend: 'reset the setting; it is for dumps by a role that row security does not apply to',
     check: (db) =>
       db.roles
-        .filter((role) => role.settings.some((setting) => /^row_security=(off|false|no|0|f)$/i.test(setting)))
-        .filter((role) => !role.superuser && !role.bypassRowSecurity)
+        .filter(isOrdinaryLogin) // the settings of a role take effect at login, not by SET ROLE
+        .filter(({ settings }) => settings.some((setting) => ROW_SECURITY_OFF.test(setting)))
         .map((role) => {
-          return violation(roleObject(role), null, [
-            `ALTER ROLE ${identifier(role.name)} RESET row_security;`,
-          ]);
+          // This takes precedence over the settings of the role and of the database, whichever of them it is.
+          const scope = `${identifier(role.name)} IN DATABASE ${identifier(db.catalog.database)}`;
+          return violation(roleObject(role), null, [`ALTER ROLE ${scope} SET row_security = on;`]);
         }),
   },
   {
@@ -101,6 +98,9 @@ export const BYPASS: readonly RlsRule[] = [
   },
 ];
 
+/** Postgres accepts each unique prefix of a boolean word. */
+const ROW_SECURITY_OFF = /^row_security=(of|off|f|fa|fal|fals|false|n|no|0)$/i;
+
 function isOrdinaryLogin(role: Role): boolean {
   return role.login && !role.superuser && !role.bypassRowSecurity;
 }
@@ -129,8 +129,10 @@ function membersOf(db: CheckedDatabase, predefined: readonly string[]): readonly
   return db.roles
     .filter((role) => role.login && !role.superuser)
     .flatMap((role) => {
-      const reached = [...db.access.reachable(role.id), ...db.access.privilegesOf(role.id)];
-      const held = predefined.filter((name) => reached.some((id) => db.catalog.roles.get(id)?.name === name));
+      // Since Postgres 16, a role reached by SET ROLE may have privileges of another that it may not become.
+      const reached = [...db.access.reachable(role.id)].flatMap((id) => [...db.access.privilegesOf(id)]);
+      const names = new Set(reached.map((id) => db.catalog.roles.get(id)?.name));
+      const held = predefined.filter((name) => names.has(name));
       if (held.length === 0) return [];
       const direct = role.memberships.map((m) => db.catalog.roles.get(m.role)?.name);
       const sql = held

@@ -1,7 +1,7 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Index, PgColumn, PgForeignKey, PgRelation } from '../catalog/catalog.js';
 import { partOf, qualified } from '../catalog/catalog.js';
-import { type CheckedDatabase, governs, listed } from '../database.js';
+import { ancestorsOf, type CheckedDatabase, governs, listed } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
 
 /** Rules about ways to infer hidden rows although no query shows them. */
@@ -41,8 +41,9 @@ export const CHANNELS: readonly RlsRule[] = [
     check: (db) =>
       db.relations.flatMap((table) =>
         table.foreignKeys.flatMap((key) => {
-          const target = db.protectedTables.find(({ id }) => id === key.references);
-          if (target === undefined || writers(db, table).length === 0) return [];
+          const target = db.catalog.relations.get(key.references);
+          if (target === undefined || target.rowSecurity === 'off') return [];
+          if (writers(db, table).length === 0) return [];
           if (isPinned(db, target, key) || isChecked(db, table, target)) return [];
           const detail = `references ${qualified(target)}`;
           return [violation(partOf('constraint', table, key.name), detail)];
@@ -57,9 +58,11 @@ export const CHANNELS: readonly RlsRule[] = [
     mend: 'publish the table with a WHERE (Postgres 15 and newer), or take it out of the publication',
     check: (db) =>
       db.catalog.publications.flatMap(({ name, tables }) => {
-        const open = db.protectedTables.filter(({ id }) =>
-          tables.some(({ relation, filtered }) => relation === id && !filtered),
-        );
+        const published = tables.flatMap(({ relation: id, filtered }) => {
+          const table = filtered ? undefined : db.catalog.relations.get(id);
+          return table === undefined ? [] : [table, ...ancestorsOf(db.catalog, table)];
+        });
+        const open = db.protectedTables.filter((table) => published.includes(table));
         if (open.length === 0) return [];
         const detail = `publishes ${listed(open.map(qualified))}`;
         return [

@@ -1,5 +1,6 @@
+import { identifier } from 'osl-compiler/sql-text';
 import { type PgRelation, qualified, relationObject } from '../catalog/catalog.js';
-import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
+import { ancestorsOf, type CheckedDatabase, governs, listed } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
 import { contentOf } from './unused-policies.js';
 
@@ -65,10 +66,15 @@ export const COVERAGE: readonly RlsRule[] = [
     mend: 'write a SELECT policy for the same roles',
     check: (db) =>
       db.protectedTables.flatMap((table) => {
-        const policies = db.policiesOf(table).filter(({ policy }) => policy.permissive);
-        const writing = policies.filter(({ policy }) => ['UPDATE', 'DELETE'].includes(policy.command));
-        const unread = writing.filter(
-          ({ policy }) => !policies.some((other) => reads(db, other, policy.roles)),
+        const permissive = db.policiesOf(table).filter(({ policy }) => policy.permissive);
+        const reading = permissive.filter(({ policy }) => governs(policy, 'SELECT'));
+        const unread = permissive.filter(
+          (analysed) =>
+            ['UPDATE', 'DELETE'].includes(analysed.policy.command) &&
+            db
+              .affectedRoles(analysed)
+              .filter((role) => db.access.holdsAny(role.id, 'SELECT', table))
+              .some((role) => !reading.some(({ policy }) => db.isFor(policy, role))),
         );
         if (unread.length === 0) return [];
         const names = unread.map(({ policy }) => policy.name);
@@ -76,12 +82,6 @@ export const COVERAGE: readonly RlsRule[] = [
       }),
   },
 ];
-
-/** True if the policy applies to SELECT by at least one of the roles. */
-function reads(db: CheckedDatabase, { policy }: AnalysedPolicy, roles: readonly number[]): boolean {
-  if (!governs(policy, 'SELECT')) return false;
-  return roles.some((role) => policy.roles.some((id) => id === 0 || db.access.privilegesOf(role).has(id)));
-}
 
 function tables({ relations }: CheckedDatabase): readonly PgRelation[] {
   return relations.filter(({ kind }) => kind === 'table' || kind === 'partitioned table');
@@ -132,23 +132,22 @@ interface ReadableChild {
 
 function readableChildren(db: CheckedDatabase): readonly ReadableChild[] {
   return db.relations.flatMap((child) => {
-    const parent = ancestorsOf(db, child).find(({ rowSecurity }) => rowSecurity !== 'off');
+    const parent = ancestorsOf(db.catalog, child).find(({ rowSecurity }) => rowSecurity !== 'off');
     const readers = parent === undefined ? [] : db.holders('SELECT', child);
     return parent === undefined || readers.length === 0 ? [] : [{ child, parent, readers }];
   });
 }
 
-/** The parents of a partition or inheriting table and their parents, nearest first. */
-function ancestorsOf({ catalog }: CheckedDatabase, child: PgRelation): readonly PgRelation[] {
-  const seen = new Set([child]);
-  for (const { parents } of seen)
-    for (const id of parents) {
-      const parent = catalog.relations.get(id);
-      if (parent !== undefined) seen.add(parent);
-    }
-  return [...seen].slice(1);
-}
-
-function policiesOf({ policies }: PgRelation): string {
-  return JSON.stringify([...new Set(policies.map(contentOf))].sort());
+/** Content of all policies of a table. In subqueries, Postgres prints the table's name before its columns. */
+function policiesOf({ name, policies }: PgRelation): string {
+  const own = identifier(name).replace(/[^\w]/g, '\\$&');
+  const prefix = new RegExp(String.raw`(?<![\w$".])${own}\.`, 'g');
+  const contents = policies.map(({ using, check, ...policy }) =>
+    contentOf({
+      ...policy,
+      using: using?.replace(prefix, '') ?? null,
+      check: check?.replace(prefix, '') ?? null,
+    }),
+  );
+  return JSON.stringify([...new Set(contents)].sort());
 }

@@ -2,7 +2,9 @@ import type { Oid, PgRelation, Role } from '../catalog/catalog.js';
 import { policyObject, qualified, roleNames } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import { isAlwaysTrue } from '../expression.js';
-import { type RlsRule, violation } from '../finding.js';
+import { policiesWith, type RlsRule, type Violation, violation } from '../finding.js';
+import { newRowCondition, selectsRows } from './open-conditions.js';
+import { tablesBehind } from './views.js';
 
 /** Rules about policies whose conditions read other tables. */
 export const DEPENDENCIES: readonly RlsRule[] = [
@@ -11,20 +13,17 @@ export const DEPENDENCIES: readonly RlsRule[] = [
     severity: 'error',
     title: 'policy that reads its own table',
     consequence:
-      'Each query on the table by a role that row security applies to fails: infinite recursion (42P17), or a stack that is too deep.',
+      'Each command that the policy is for fails, for roles that row security applies to: infinite recursion (42P17), or a stack that is too deep.',
     mend: 'read the table in a SECURITY DEFINER function of its owner, or a table without such a policy',
-    check: (db) => {
-      const next = readGraph(db);
-      return readingPolicies(db).flatMap(({ table, policy, ...analysed }) => {
-        const through = dependenciesOf(db, { table, policy, ...analysed }).filter((read) =>
-          isReachable(next, read.id, table.id),
-        );
+    check: (db) =>
+      db.policies.flatMap((analysed) => {
+        const { table, policy } = analysed;
+        const through = recursionsOf(db, analysed);
         if (through.length === 0) return [];
-        const others = through.filter((read) => read.id !== table.id);
+        const others = through.filter((read) => read !== table);
         const detail = others.length === 0 ? null : `through ${listed(others.map(qualified))}`;
         return [violation(policyObject(table, policy), detail)];
-      });
-    },
+      }),
   },
   {
     code: 'RLS020',
@@ -34,14 +33,11 @@ export const DEPENDENCIES: readonly RlsRule[] = [
       'The policies of that table apply in the condition, too, so that it sees only some of its rows.',
     mend: 'make sure that its policies show these rows, or read it in a SECURITY DEFINER function',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const read = subqueryTables(db, analysed).filter((table) => {
-          return table.rowSecurity !== 'off' && table.id !== analysed.table.id;
-        });
-        if (read.length === 0) return [];
-        const detail = `reads ${listed(read.map(qualified))}`;
-        return [violation(policyObject(analysed.table, analysed.policy), detail)];
-      }),
+      policiesWith(db, 'reads ', (analysed) =>
+        subqueryTables(db, analysed)
+          .filter((table) => table.rowSecurity !== 'off' && table.id !== analysed.table.id)
+          .map(qualified),
+      ),
   },
   {
     code: 'RLS056',
@@ -50,16 +46,7 @@ export const DEPENDENCIES: readonly RlsRule[] = [
     consequence: 'Each query of the role on the table of the policy fails with 42501.',
     mend: 'grant SELECT on the columns that the condition reads, or read them in a SECURITY DEFINER function',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const denied = subqueryTables(db, analysed).flatMap((read) => {
-          const roles = db
-            .affectedRoles(analysed)
-            .filter((role) => db.access.columns(role.id, 'SELECT', read).length === 0);
-          return roles.length === 0 ? [] : [`${qualified(read)}: ${listed(roleNames(roles))}`];
-        });
-        if (denied.length === 0) return [];
-        return [violation(policyObject(analysed.table, analysed.policy), denied.join('; '))];
-      }),
+      rolesByTable(db, subqueryTables, (role, read) => !db.access.holdsAny(role.id, 'SELECT', read)),
   },
   {
     code: 'RLS057',
@@ -68,20 +55,24 @@ export const DEPENDENCIES: readonly RlsRule[] = [
     consequence:
       'The role inserts or changes a row there, such as a membership of its own, and then sees more rows.',
     mend: 'revoke INSERT and UPDATE on that table, or enable row security on it',
-    check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const open = allReads(db, analysed).flatMap((read) => {
-          const roles = db.affectedRoles(analysed).filter((role) => canWriteAny(db, role, read));
-          return roles.length === 0 ? [] : [`${qualified(read)}: ${listed(roleNames(roles))}`];
-        });
-        if (open.length === 0) return [];
-        return [violation(policyObject(analysed.table, analysed.policy), open.join('; '))];
-      }),
+    check: (db) => rolesByTable(db, allReads, (role, read) => canWriteAny(db, role, read)),
   },
 ];
 
-function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy[] {
-  return policies.filter(({ table, policy }) => table.rowSecurity !== 'off' && governs(policy, 'SELECT'));
+/** Reports policies that read a table for which roles of the policy have a fault, with these roles. */
+function rolesByTable(
+  db: CheckedDatabase,
+  tablesOf: (db: CheckedDatabase, analysed: AnalysedPolicy) => readonly PgRelation[],
+  hasFault: (role: Role, table: PgRelation) => boolean,
+): readonly Violation[] {
+  return db.policies.flatMap((analysed) => {
+    const found = tablesOf(db, analysed).flatMap((table) => {
+      const roles = db.affectedRoles(analysed).filter((role) => hasFault(role, table));
+      return roles.length === 0 ? [] : [`${qualified(table)}: ${listed(roleNames(roles))}`];
+    });
+    if (found.length === 0) return [];
+    return [violation(policyObject(analysed.table, analysed.policy), found.join('; '))];
+  });
 }
 
 /** Relations in the subqueries of a policy's conditions. */
@@ -90,70 +81,95 @@ function subqueryTables(db: CheckedDatabase, { parsed }: AnalysedPolicy): readon
   return [...new Set(named.flatMap((name) => db.relationNamed(name) ?? []))];
 }
 
-/** Tables in the subqueries of a policy and in functions that it calls, except its own table. */
+/** Tables that a policy reads, also through views and functions, except its own table. */
 function allReads(db: CheckedDatabase, analysed: AnalysedPolicy): readonly PgRelation[] {
-  const called = analysed.parsed.flatMap((e) => e.calls).flatMap(db.functionsNamed);
-  const read = new Set([...subqueryTables(db, analysed), ...called.flatMap(db.readsOf)]);
+  const named = [...subqueryTables(db, analysed), ...db.functionsOf(analysed).flatMap(db.readsOf)];
+  const read = new Set(named.flatMap((relation) => tablesBehind(db, relation)));
   return [...read].filter((relation) => relation.id !== analysed.table.id && relation.kind.includes('table'));
 }
 
+/** A relation that is read, and the role whose policies apply to it. */
+interface RelationRead {
+  readonly relation: PgRelation;
+  readonly role: Oid;
+}
+
 /**
- * Protected tables whose policies apply while the condition is evaluated: those of its subqueries, of views that it
- * reads, and of functions that run as a role to which row security applies.
+ * Relations in the condition of a policy that lead back to its own table, so that the condition is evaluated within
+ * itself. For a policy of SELECT that is any read whose policies apply; in a policy of another command, Postgres refuses
+ * the table in a subquery if the SELECT policies of the table have a subquery, too.
  */
-function dependenciesOf(db: CheckedDatabase, analysed: AnalysedPolicy): readonly PgRelation[] {
-  const called = analysed.parsed.flatMap((e) => e.calls).flatMap(db.functionsNamed);
-  const inFunctions = called.flatMap((f) =>
-    db.readsOf(f).filter((read) => !f.securityDefiner || db.access.exemption(f.owner, read) === null),
-  );
-  const seen = new Set<PgRelation>();
-  const open = [...subqueryTables(db, analysed), ...inFunctions];
+function recursionsOf(db: CheckedDatabase, analysed: AnalysedPolicy): readonly PgRelation[] {
+  const { table, policy } = analysed;
+  const isSelect = governs(policy, 'SELECT');
+  const isRepeated = ({ relation, role }: RelationRead): boolean =>
+    relation === table &&
+    selectPolicies(db, table, role).some((other) =>
+      isSelect
+        ? conditionReads(db, other, role).length > 0
+        : other.parsed.some((e) => e.subqueries.length > 0),
+    );
+  const found = new Set<PgRelation>();
+  for (const role of db.catalog.roles.values()) {
+    if (!db.isFor(policy, role) || db.access.exemption(role.id, table) !== null) continue;
+    const reads = isSelect ? conditionReads(db, analysed, role.id) : subqueryReads(db, analysed, role.id);
+    for (const read of reads) if (readsWithin(db, read).some(isRepeated)) found.add(read.relation);
+  }
+  return table.rowSecurity === 'off' ? [] : [...found];
+}
+
+function subqueryReads(db: CheckedDatabase, analysed: AnalysedPolicy, role: Oid): readonly RelationRead[] {
+  return subqueryTables(db, analysed).map((relation) => ({ relation, role }));
+}
+
+/** Relations in the subqueries of a policy, and in the functions that it calls. */
+function conditionReads(db: CheckedDatabase, analysed: AnalysedPolicy, role: Oid): readonly RelationRead[] {
+  const inFunctions = db.functionsOf(analysed).flatMap((called) => {
+    const reader = called.securityDefiner ? called.owner : role;
+    return db.readsOf(called).map((relation) => ({ relation, role: reader }));
+  });
+  return [...subqueryReads(db, analysed, role), ...inFunctions];
+}
+
+/** A read, and those that it causes: of a view, its relations; of a protected table, those of its SELECT policies. */
+function readsWithin(db: CheckedDatabase, first: RelationRead): readonly RelationRead[] {
+  const seen = new Map<string, RelationRead>();
+  const open = [first];
   for (let read = open.pop(); read !== undefined; read = open.pop()) {
-    if (seen.has(read)) continue;
-    seen.add(read);
-    open.push(...relationsBehind(db, read));
+    const { relation, role } = read;
+    const key = `${relation.id} ${role}`;
+    if (seen.has(key)) continue;
+    seen.set(key, read);
+    const { view, owner } = relation;
+    if (view === null)
+      open.push(...selectPolicies(db, relation, role).flatMap((policy) => conditionReads(db, policy, role)));
+    else if (relation.kind === 'view')
+      for (const inner of view.reads.flatMap((id) => db.catalog.relations.get(id) ?? []))
+        open.push({ relation: inner, role: view.securityInvoker ? role : owner });
   }
-  return [...seen].filter((read) => read.rowSecurity !== 'off');
+  return [...seen.values()];
 }
 
-/** Relations that a view reads and whose policies apply: to its owner or, with security_invoker, to the caller. */
-function relationsBehind(
-  { catalog, access }: CheckedDatabase,
-  { view, owner, kind }: PgRelation,
-): readonly PgRelation[] {
-  if (view === null || kind === 'materialized view') return [];
-  return view.reads
-    .flatMap((id) => catalog.relations.get(id) ?? [])
-    .filter((read) => view.securityInvoker || access.exemption(owner, read) === null);
-}
-
-/** For each table, the tables whose policies apply when its own policies are evaluated. */
-function readGraph(db: CheckedDatabase): ReadonlyMap<Oid, ReadonlySet<Oid>> {
-  const graph = new Map<Oid, Set<Oid>>();
-  for (const analysed of readingPolicies(db)) {
-    const next = graph.get(analysed.table.id) ?? new Set();
-    for (const read of dependenciesOf(db, analysed)) next.add(read.id);
-    graph.set(analysed.table.id, next);
-  }
-  return graph;
-}
-
-function isReachable(graph: ReadonlyMap<Oid, ReadonlySet<Oid>>, from: Oid, to: Oid): boolean {
-  const reached = new Set([from]);
-  for (const id of reached) for (const next of graph.get(id) ?? []) reached.add(next);
-  return reached.has(to);
+/** SELECT policies of a table that apply to a role; none if row security does not apply to it. */
+function selectPolicies(db: CheckedDatabase, table: PgRelation, role: Oid): readonly AnalysedPolicy[] {
+  if (table.rowSecurity === 'off' || db.access.exemption(role, table) !== null) return [];
+  return db
+    .policiesOf(table)
+    .filter(({ policy }) => governs(policy, 'SELECT') && db.isFor(policy, { id: role }));
 }
 
 /** True if the role may insert or change any row of the table; false for owners, who may do so anyway. */
 function canWriteAny(db: CheckedDatabase, role: Role, table: PgRelation): boolean {
   if (db.access.privilegesOf(role.id).has(table.owner)) return false;
   return (['INSERT', 'UPDATE'] as const).some((command) => {
-    if (db.access.columns(role.id, command, table).length === 0) return false;
+    if (!db.access.holdsAny(role.id, command, table)) return false;
     if (table.rowSecurity === 'off') return true;
-    return db.policiesOf(table).some((analysed) => {
-      const { policy, using, check } = analysed;
-      const applies = db.isFor(policy, role);
-      return policy.permissive && governs(policy, command) && applies && isAlwaysTrue(check ?? using);
-    });
+    const applying = db
+      .policiesOf(table)
+      .filter(({ policy }) => governs(policy, command) && db.isFor(policy, role));
+    return (
+      applying.some((p) => p.policy.permissive && isAlwaysTrue(newRowCondition(p))) &&
+      !applying.some((p) => !p.policy.permissive && selectsRows(newRowCondition(p)))
+    );
   });
 }

@@ -12,8 +12,9 @@ import {
 } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, listed } from '../database.js';
 import type { SettingRead } from '../expression.js';
-import { type RlsRule, violation } from '../finding.js';
+import { policiesWith, type RlsRule, violation } from '../finding.js';
 import { settingsOfFunction } from '../statement.js';
+import { exposedBy } from './views.js';
 
 /** Rules about conditions that depend on settings of the session or claims of a token. */
 export const SETTINGS: readonly RlsRule[] = [
@@ -24,11 +25,7 @@ export const SETTINGS: readonly RlsRule[] = [
     consequence: 'Each query on the table fails with 42704 in a session that has not set the setting.',
     mend: "write current_setting('…', true), which is NULL if the setting is not set, and then shows no row",
     check: (db) =>
-      withSettings(
-        db,
-        ({ name, missingOk }) => name.includes('.') && !missingOk,
-        (names) => `setting ${names}`,
-      ),
+      policiesWith(db, 'setting ', (p) => customSettings(p).flatMap((s) => (s.missingOk ? [] : s.name))),
   },
   {
     code: 'RLS033',
@@ -38,11 +35,7 @@ export const SETTINGS: readonly RlsRule[] = [
       "The setting is '' after a transaction that used SET LOCAL, and the cast of '' fails with 22P02.",
     mend: "write NULLIF(current_setting('…', true), '')::type",
     check: (db) =>
-      withSettings(
-        db,
-        ({ name, cast }) => name.includes('.') && cast !== null,
-        (names) => `setting ${names}`,
-      ),
+      policiesWith(db, 'setting ', (p) => customSettings(p).flatMap((s) => (s.cast === null ? [] : s.name))),
   },
   {
     code: 'RLS034',
@@ -52,12 +45,10 @@ export const SETTINGS: readonly RlsRule[] = [
       'Whoever can run SQL of their own as the role sets it to any value, and sees the rows of anybody.',
     mend: 'let only trusted code run SQL as the role, or derive the rows from current_user or a signed value',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const names = new Set(settingNames(db, analysed).filter((name) => name.includes('.')));
-        if (names.size === 0) return [];
-        const detail = `setting ${listed([...names])}`;
-        return [violation(policyObject(analysed.table, analysed.policy), detail)];
-      }),
+      policiesWith(db, 'setting ', (analysed) => [
+        ...customSettings(analysed).map(({ name }) => name),
+        ...db.functionsOf(analysed).flatMap(settingsOfFunction).filter(isCustom),
+      ]),
   },
   {
     code: 'RLS038',
@@ -68,13 +59,10 @@ export const SETTINGS: readonly RlsRule[] = [
     mend: 'use app_metadata, which only the server can change',
     check: (db) =>
       db.policies
-        .filter(({ parsed }) =>
-          parsed.some(
-            ({ literals, calls }) =>
-              literals.some(isUserMetadata) ||
-              calls.flatMap(db.functionsNamed).some(({ body }) => isUserMetadata(body)),
-          ),
-        )
+        .filter((analysed) => {
+          const literals = analysed.parsed.flatMap((e) => e.literals);
+          return [...literals, ...db.functionsOf(analysed).map(({ body }) => body)].some(isUserMetadata);
+        })
         .map(({ table, policy }) => violation(policyObject(table, policy))),
   },
 ];
@@ -83,24 +71,13 @@ function isUserMetadata(text: string): boolean {
   return /\b(user_metadata|raw_user_meta_data)\b/.test(text);
 }
 
-function withSettings(
-  db: CheckedDatabase,
-  matches: (read: SettingRead) => boolean,
-  detailOf: (names: string) => string,
-) {
-  return db.policies.flatMap(({ table, policy, parsed }) => {
-    const names = new Set(parsed.flatMap(({ settings }) => settings.filter(matches)).map(({ name }) => name));
-    if (names.size === 0) return [];
-    return [violation(policyObject(table, policy), detailOf(listed([...names])))];
-  });
+/** Settings that a policy's conditions read, except those of Postgres itself. */
+function customSettings({ parsed }: AnalysedPolicy): readonly SettingRead[] {
+  return parsed.flatMap(({ settings }) => settings).filter(({ name }) => isCustom(name));
 }
 
-/** Settings read by a policy's conditions or by functions called there. */
-function settingNames(db: CheckedDatabase, { parsed }: AnalysedPolicy): readonly string[] {
-  return parsed.flatMap(({ settings, calls }) => [
-    ...settings.map(({ name }) => name),
-    ...calls.flatMap(db.functionsNamed).flatMap(settingsOfFunction),
-  ]);
+function isCustom(setting: string): boolean {
+  return setting.includes('.');
 }
 
 /** Rules about functions in policies and SECURITY DEFINER functions, which run as their owner. */
@@ -116,7 +93,7 @@ export const FUNCTIONS: readonly RlsRule[] = [
         .filter(({ leakproof, language }) => leakproof && language !== 'c' && language !== 'internal')
         .map((called) =>
           violation(functionObject(called), `language ${called.language}`, [
-            `ALTER FUNCTION ${signature(called)} NOT LEAKPROOF;`,
+            `ALTER ROUTINE ${signature(called)} NOT LEAKPROOF;`,
           ]),
         ),
   },
@@ -128,15 +105,18 @@ export const FUNCTIONS: readonly RlsRule[] = [
       'The function runs for each row and no index is used for it, unless it is SQL that Postgres can inline.',
     mend: 'declare the function STABLE if it writes nothing and its value holds for a statement',
     check: (db) =>
-      db.policies.flatMap(({ table, policy, parsed }) => {
+      db.policies.flatMap((analysed) => {
+        const { table, policy, parsed } = analysed;
         const calls = parsed.flatMap((e) => e.calls.filter((call) => call.perRow));
-        const own = calls.flatMap(db.functionsNamed).filter((called) => called.volatility === 'volatile');
+        const isCalled = (f: DatabaseFunction): boolean =>
+          calls.some(({ schema, name }) => f.schema === schema && f.name === name);
+        const own = db.functionsOf(analysed).filter((f) => f.volatility === 'volatile' && isCalled(f));
         const system = calls.filter(
           ({ schema, name }) => schema === null && db.catalog.systemFunctions.get(name) === 'volatile',
         );
         const names = [...new Set([...own.map(signature), ...system.map(({ name }) => `${name}()`)])];
         if (names.length === 0) return [];
-        const sql = own.map((called) => `ALTER FUNCTION ${signature(called)} STABLE;`);
+        const sql = own.map((called) => `ALTER ROUTINE ${signature(called)} STABLE;`);
         return [violation(policyObject(table, policy), `calls ${listed(names)}`, sql)];
       }),
   },
@@ -179,9 +159,17 @@ export const FUNCTIONS: readonly RlsRule[] = [
     check: (db) =>
       definers(db).flatMap((called) => {
         const isForAll = called.grants.some((g) => g.grantee === PUBLIC && g.privilege === 'EXECUTE');
-        const read = db.readsOf(called).filter((table) => isExempt(db, called, table));
+        const read = db
+          .readsOf(called)
+          .flatMap((relation) =>
+            relation.kind === 'view'
+              ? exposedBy(db, relation)
+              : isExempt(db, called, relation)
+                ? relation
+                : [],
+          );
         if (!isForAll || read.length === 0) return [];
-        const sql = [`REVOKE EXECUTE ON FUNCTION ${signature(called)} FROM PUBLIC;`];
+        const sql = [`REVOKE EXECUTE ON ROUTINE ${signature(called)} FROM PUBLIC;`];
         return [violation(functionObject(called), `reads ${listed(read.map(qualified))}`, sql)];
       }),
   },
@@ -193,19 +181,18 @@ export const FUNCTIONS: readonly RlsRule[] = [
     mend: 'grant EXECUTE on the function to the role',
     check: (db) =>
       db.policies.flatMap((analysed) => {
-        const calls = analysed.parsed.flatMap((e) => e.calls);
-        const denied = calls.flatMap(db.functionsNamed).flatMap((called) => {
+        const denied = db.functionsOf(analysed).flatMap((called) => {
           const roles = db.affectedRoles(analysed).filter((role) => !db.access.mayExecute(role.id, called));
           return roles.length === 0 ? [] : [{ called, roles }];
         });
         if (denied.length === 0) return [];
         const sql = denied.map(({ called, roles }) => {
-          return `GRANT EXECUTE ON FUNCTION ${signature(called)} TO ${roleNames(roles).join(', ')};`;
+          return `GRANT EXECUTE ON ROUTINE ${signature(called)} TO ${roleNames(roles).join(', ')};`;
         });
         const detail = denied
           .map(({ called, roles }) => `${signature(called)}: ${roleNames(roles).join(', ')}`)
           .join('; ');
-        return [violation(policyObject(analysed.table, analysed.policy), detail, [...new Set(sql)])];
+        return [violation(policyObject(analysed.table, analysed.policy), detail, sql)];
       }),
   },
 ];
@@ -231,5 +218,5 @@ function isExempt(db: CheckedDatabase, called: DatabaseFunction, table: PgRelati
 function fixPath(called: DatabaseFunction): string {
   const path = schemasOf(called.searchPath ?? '').filter((name) => name !== 'pg_temp');
   const schemas = path.length > 0 ? path : [called.schema];
-  return `ALTER FUNCTION ${signature(called)} SET search_path = ${[...schemas.map(identifier), 'pg_temp'].join(', ')};`;
+  return `ALTER ROUTINE ${signature(called)} SET search_path = ${[...schemas.map(identifier), 'pg_temp'].join(', ')};`;
 }

@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import { type Policy, PUBLIC, policyObject, qualified, roleNames } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
-import { isAlwaysTrue } from '../expression.js';
-import { type RlsRule, violation } from '../finding.js';
+import { type Alternative, type Expression, isAlwaysTrue } from '../expression.js';
+import { policiesWith, type RlsRule, violation } from '../finding.js';
 
 /** Rules about policies that let more rows through than they seem to. */
 export const OPEN_CONDITIONS: readonly RlsRule[] = [
@@ -14,9 +14,8 @@ export const OPEN_CONDITIONS: readonly RlsRule[] = [
     mend: 'write the condition, or disable row security if the table is for everyone',
     check: (db) =>
       db.policies
-        .filter(
-          ({ policy, using }) => policy.permissive && policy.command !== 'INSERT' && isAlwaysTrue(using),
-        )
+        .filter(({ policy, using }) => policy.permissive && isAlwaysTrue(using))
+        .filter((p) => !isNarrowed(db, p, ({ using }) => using))
         .map((p) => openPolicy(db, p)),
   },
   {
@@ -63,15 +62,11 @@ export const OPEN_CONDITIONS: readonly RlsRule[] = [
     mend: 'drop WITH CHECK (true), so that USING counts for the new row, too, or repeat the condition',
     check: (db) =>
       db.policies
-        .filter(({ policy, using, check }) => {
-          return (
-            policy.permissive && governs(policy, 'UPDATE') && isAlwaysTrue(check) && !isAlwaysTrue(using)
-          );
-        })
-        .map((p) => {
-          const condition = p.policy.using ?? '…';
-          return { ...openPolicy(db, p), sql: [alterCheck(p, condition)] };
-        }),
+        .filter(({ policy }) => policy.permissive && governs(policy, 'UPDATE'))
+        // Without USING, no row can be updated.
+        .filter(({ using, check }) => using !== null && isAlwaysTrue(check) && !isAlwaysTrue(using))
+        .filter((p) => !isNarrowed(db, p, newRowCondition))
+        .map((p) => ({ ...openPolicy(db, p), sql: [alterCheck(p)] })),
   },
   {
     code: 'RLS013',
@@ -81,9 +76,9 @@ export const OPEN_CONDITIONS: readonly RlsRule[] = [
     mend: 'write the condition of the new row in WITH CHECK',
     check: (db) =>
       db.policies
-        .filter(
-          ({ policy, check }) => policy.permissive && policy.command === 'INSERT' && isAlwaysTrue(check),
-        )
+        .filter(({ policy }) => policy.permissive && governs(policy, 'INSERT'))
+        .filter(({ using, check }) => using === null && isAlwaysTrue(check))
+        .filter((p) => !isNarrowed(db, p, newRowCondition))
         .map((p) => openPolicy(db, p)),
   },
   {
@@ -104,23 +99,18 @@ export const OPEN_CONDITIONS: readonly RlsRule[] = [
     consequence: 'Rows whose column is NULL are shown to every role of the policy.',
     mend: 'declare the column NOT NULL and drop the alternative, or write a policy of its own for shared rows',
     check: (db) =>
-      db.policies.flatMap(({ table, policy, parsed }) => {
+      policiesWith(db, 'column ', ({ table, policy, parsed }) => {
         const alternatives = parsed
           .flatMap(({ conjuncts }) => conjuncts)
           .filter((conjunct) => conjunct.alternatives.length > 1)
           .flatMap((conjunct) => conjunct.alternatives);
-        const open = new Set(
-          alternatives.flatMap(({ comparison }) =>
-            comparison?.operator === 'IS NULL' &&
-            alternatives.some(
-              (other) => other.comparison !== comparison && other.columns.has(comparison.column),
-            )
-              ? [comparison.column]
-              : [],
-          ),
-        );
-        if (!policy.permissive || open.size === 0) return [];
-        return [violation(policyObject(table, policy), `column ${listed([...open])}`)];
+        const nullable = table.columns.filter(({ required }) => !required).map(({ name }) => name);
+        return nullable.filter((column) => {
+          const isTest = ({ comparison }: Alternative): boolean =>
+            comparison?.operator === 'IS NULL' && comparison.column === column;
+          const others = alternatives.filter((one) => !isTest(one) && one.columns.has(column));
+          return policy.permissive && alternatives.some(isTest) && others.length > 0;
+        });
       }),
   },
   {
@@ -131,10 +121,11 @@ export const OPEN_CONDITIONS: readonly RlsRule[] = [
     mend: 'compare a column of the row, or ignore the rule if the condition is about the session on purpose',
     check: (db) =>
       db.policies
-        .filter(({ policy, using, parsed }) => {
-          if (!policy.permissive || using === null || using.kind === 'unparsed') return false;
-          return using.constant === null && parsed.every(({ columns }) => columns.size === 0);
+        .filter(({ policy, using }) => {
+          if (!policy.permissive || using?.kind !== 'parsed') return false;
+          return using.constant === null && using.columns.size === 0;
         })
+        .filter((p) => !isNarrowed(db, p, ({ using }) => using))
         .map((p) => openPolicy(db, p)),
   },
 ];
@@ -148,11 +139,40 @@ function covers({ access }: CheckedDatabase, wide: Policy, narrow: Policy): bool
   );
 }
 
+/**
+ * True if a restrictive policy narrows what an open policy lets through, for each of its roles and commands.
+ *
+ * @param conditionOf the condition of the restrictive policy for the rows in question
+ */
+function isNarrowed(
+  db: CheckedDatabase,
+  { table, policy }: AnalysedPolicy,
+  conditionOf: (restrictive: AnalysedPolicy) => Expression | null,
+): boolean {
+  return db
+    .policiesOf(table)
+    .some(
+      (other) =>
+        !other.policy.permissive && covers(db, other.policy, policy) && selectsRows(conditionOf(other)),
+    );
+}
+
+/** The condition that a new row must meet: WITH CHECK, or USING in its absence. */
+export function newRowCondition({ using, check }: AnalysedPolicy): Expression | null {
+  return check ?? using;
+}
+
+/** True if a condition depends on the row, or is true for none. */
+export function selectsRows(condition: Expression | null): boolean {
+  if (condition?.kind !== 'parsed') return condition !== null;
+  return condition.constant === null ? condition.columns.size > 0 : !condition.constant;
+}
+
 function openPolicy(db: CheckedDatabase, { table, policy }: AnalysedPolicy) {
   const roles = listed(policy.roles.map(db.roleName));
   return violation(policyObject(table, policy), `${policy.command} for ${roles}`);
 }
 
-function alterCheck({ table, policy }: AnalysedPolicy, condition: string): string {
-  return `ALTER POLICY ${identifier(policy.name)} ON ${qualified(table)} WITH CHECK (${condition});`;
+function alterCheck({ table, policy }: AnalysedPolicy): string {
+  return `ALTER POLICY ${identifier(policy.name)} ON ${qualified(table)} WITH CHECK (${policy.using});`;
 }

@@ -3,7 +3,7 @@ import type { Index, IndexKey, PgRelation } from '../catalog/catalog.js';
 import { partOf, policyObject, qualified } from '../catalog/catalog.js';
 import { type AnalysedPolicy, type CheckedDatabase, governs, listed } from '../database.js';
 import type { Call, ColumnComparison } from '../expression.js';
-import { type RlsRule, violation } from '../finding.js';
+import { policiesWith, type RlsRule, violation } from '../finding.js';
 
 /** Rules about conditions that run for each row or keep the database from using an index. */
 export const PERFORMANCE: readonly RlsRule[] = [
@@ -15,11 +15,9 @@ export const PERFORMANCE: readonly RlsRule[] = [
       'A scan of the table calls the function once for each row instead of once for the statement.',
     mend: 'write (select function(…)), which runs once',
     check: (db) =>
-      db.policies.flatMap(({ table, policy, parsed }) => {
-        const calls = parsed.flatMap((e) => e.calls.filter((c) => c.perRow && !c.perRowArguments));
-        const names = new Set(calls.filter((call) => isStable(db, call)).map(callName));
-        if (names.size === 0) return [];
-        return [violation(policyObject(table, policy), `calls ${listed([...names])}`)];
+      policiesWith(db, 'calls ', (analysed) => {
+        const calls = analysed.parsed.flatMap((e) => e.calls.filter((c) => c.perRow && !c.perRowArguments));
+        return calls.filter((call) => isStable(db, analysed, call)).map(callName);
       }),
   },
   {
@@ -29,9 +27,9 @@ export const PERFORMANCE: readonly RlsRule[] = [
     consequence: 'Each query reads the whole table, unless another condition of it has an index.',
     mend: 'create an index that begins with the column',
     check: (db) =>
-      readingPolicies(db).flatMap((analysed) => {
+      db.policies.filter(isReading).flatMap((analysed) => {
         const { table } = analysed;
-        const compared = comparisonsOf(analysed).filter(
+        const compared = comparisonsOf(db, analysed).filter(
           ({ operator, cast }) => operator === '=' && cast === null,
         );
         if (isSmall(table) || compared.length === 0 || compared.some((c) => isIndexed(table, c))) return [];
@@ -59,12 +57,10 @@ export const PERFORMANCE: readonly RlsRule[] = [
       'The subquery runs once, but no index on the column is used: each query reads the whole table.',
     mend: 'write column = ANY (ARRAY(SELECT …))',
     check: (db) =>
-      readingPolicies(db).flatMap((analysed) => {
-        const { table, policy } = analysed;
-        const compared = comparisonsOf(analysed).filter(({ operator }) => operator === 'IN');
-        if (isSmall(table) || compared.length === 0) return [];
-        const detail = `column ${listed(compared.map(({ column }) => identifier(column)))}`;
-        return [violation(policyObject(table, policy), detail)];
+      policiesWith(db, 'column ', (analysed) => {
+        if (isSmall(analysed.table) || !isReading(analysed)) return [];
+        const compared = comparisonsOf(db, analysed).filter(({ operator }) => operator === 'IN');
+        return compared.map(({ column }) => identifier(column));
       }),
   },
   {
@@ -74,15 +70,11 @@ export const PERFORMANCE: readonly RlsRule[] = [
     consequence: 'An index on the column is not used, because its values have another type.',
     mend: 'cast the other side of the comparison to the type of the column',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const { table, policy } = analysed;
-        const cast = comparisonsOf(analysed).filter(
-          (c) => changesBytes(db, table, c) && !hasExpression(table, c),
-        );
-        if (cast.length === 0) return [];
-        const names = cast.map(({ column, cast }) => `${identifier(column)}::${cast}`);
-        return [violation(policyObject(table, policy), listed([...new Set(names)]))];
-      }),
+      policiesWith(db, '', (analysed) =>
+        comparisonsOf(db, analysed)
+          .filter((c) => c.cast !== null && !hasExpression(analysed.table, c))
+          .map(({ column, cast }) => `${identifier(column)}::${cast}`),
+      ),
   },
   {
     code: 'RLS061',
@@ -92,13 +84,11 @@ export const PERFORMANCE: readonly RlsRule[] = [
       'An index on the column is not used, because current_user has the collation "C", also as text, and the index another.',
     mend: 'write current_user::text COLLATE "default"',
     check: (db) =>
-      db.policies.flatMap((analysed) => {
-        const { table, policy } = analysed;
-        const compared = comparisonsOf(analysed).filter((c) => c.toRoleName && hasOtherCollation(table, c));
-        if (compared.length === 0) return [];
-        const names = compared.map(({ column }) => identifier(column));
-        return [violation(policyObject(table, policy), `column ${listed(names)}`)];
-      }),
+      policiesWith(db, 'column ', (analysed) =>
+        comparisonsOf(db, analysed)
+          .filter((c) => c.toRoleName && hasOtherCollation(analysed.table, c))
+          .map(({ column }) => identifier(column)),
+      ),
   },
   {
     code: 'RLS036',
@@ -107,13 +97,14 @@ export const PERFORMANCE: readonly RlsRule[] = [
     consequence: 'Each query reads the whole table, because one side of the OR has no index.',
     mend: 'write the sides as policies for different roles, or give each an index',
     check: (db) =>
-      readingPolicies(db).flatMap(({ table, policy, parsed }) => {
+      db.policies.filter(isReading).flatMap(({ table, policy, parsed }) => {
         if (isSmall(table)) return [];
         const lost = parsed
           .flatMap(({ conjuncts }) => conjuncts)
           .filter(({ alternatives }) => {
             const indexed = alternatives.filter(
-              ({ comparison }) => comparison !== null && isIndexed(table, comparison),
+              ({ comparison }) =>
+                comparison !== null && isIndexed(table, withoutBinaryCast(db, table, comparison)),
             );
             return indexed.length > 0 && indexed.length < alternatives.length;
           });
@@ -129,12 +120,8 @@ export const PERFORMANCE: readonly RlsRule[] = [
     mend: 'let a SECURITY DEFINER function search and apply the policy itself, or accept the scan of few rows',
     check: (db) =>
       db.protectedTables.flatMap((table) => {
-        const columns = new Set(
-          db
-            .policiesOf(table)
-            .flatMap(comparisonsOf)
-            .map(({ column }) => column),
-        );
+        const compared = db.policiesOf(table).flatMap((analysed) => comparisonsOf(db, analysed));
+        const columns = new Set(compared.map(({ column }) => column));
         return table.indexes
           .filter((index) => isLeaky(index) && !index.keys.some((k) => columns.has(k.column ?? '')))
           .map((index) =>
@@ -154,24 +141,27 @@ function isSmall({ estimatedRows }: PgRelation): boolean {
   return estimatedRows !== null && estimatedRows < SMALL_ROWS;
 }
 
-function readingPolicies({ policies }: CheckedDatabase): readonly AnalysedPolicy[] {
-  return policies.filter(({ policy }) => policy.permissive && governs(policy, 'SELECT'));
+function isReading({ policy }: AnalysedPolicy): boolean {
+  return policy.permissive && governs(policy, 'SELECT');
 }
 
-/** Comparisons that every row visible through a policy must meet. */
-function comparisonsOf({ using }: AnalysedPolicy): readonly ColumnComparison[] {
+/** Comparisons that every row visible through a policy must meet, without casts that keep an index usable. */
+function comparisonsOf(db: CheckedDatabase, { table, using }: AnalysedPolicy): readonly ColumnComparison[] {
   if (using?.kind !== 'parsed') return [];
   return using.conjuncts.flatMap(({ alternatives }) => {
     const [only] = alternatives;
     return alternatives.length === 1 && only !== undefined && only.comparison !== null
-      ? [only.comparison]
+      ? [withoutBinaryCast(db, table, only.comparison)]
       : [];
   });
 }
 
+/** Operators that search no index. */
+const UNINDEXED: ReadonlySet<string> = new Set(['IN', '<>']);
+
 /** True if an index of the table can be used for the comparison. */
 function isIndexed(table: PgRelation, { column, cast, operator }: ColumnComparison): boolean {
-  if (cast !== null) return false;
+  if (cast !== null || UNINDEXED.has(operator)) return false;
   return table.indexes.some((index) => {
     const [first] = index.keys;
     // A test that a boolean column is true can use a full or a partial index.
@@ -179,14 +169,16 @@ function isIndexed(table: PgRelation, { column, cast, operator }: ColumnComparis
   });
 }
 
-function changesBytes(
+/** Leaves out a cast that changes no byte of the column, such as varchar to text: an index is used despite it. */
+function withoutBinaryCast(
   { catalog }: CheckedDatabase,
-  table: PgRelation,
-  { column, cast }: ColumnComparison,
-): boolean {
-  if (cast === null) return false;
-  const type = table.columns.find(({ name }) => name === column)?.type;
-  return type !== undefined && type !== cast && !catalog.binaryCasts.has(`${type}>${cast}`);
+  { columns }: PgRelation,
+  comparison: ColumnComparison,
+): ColumnComparison {
+  const { column, cast } = comparison;
+  const type = columns.find(({ name }) => name === column)?.type;
+  const isBinary = type === undefined || type === cast || catalog.binaryCasts.has(`${type}>${cast}`);
+  return isBinary ? { ...comparison, cast: null } : comparison;
 }
 
 /** True if the collation of a column differs from that of role names, which is "C". */
@@ -220,11 +212,11 @@ function isLeakyKey({ operatorClass, hasLeakproofOperator }: IndexKey): boolean 
 const CHEAP: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp']);
 
 /** True for a STABLE function, except cheap ones: it could run once per statement instead of once per row. */
-function isStable(db: CheckedDatabase, call: Call): boolean {
-  const own = db.functionsNamed(call);
-  if (call.schema === null)
-    return db.catalog.systemFunctions.get(call.name) === 'stable' && !CHEAP.has(call.name);
-  return own.some(({ volatility }) => volatility === 'stable');
+function isStable(db: CheckedDatabase, analysed: AnalysedPolicy, { schema, name }: Call): boolean {
+  if (schema === null) return db.catalog.systemFunctions.get(name) === 'stable' && !CHEAP.has(name);
+  return db
+    .functionsOf(analysed)
+    .some((f) => f.schema === schema && f.name === name && f.volatility === 'stable');
 }
 
 function callName({ schema, name }: Call): string {

@@ -1,6 +1,5 @@
 import { identifier } from 'osl-compiler/sql-text';
 import { type Policy, PUBLIC, policyObject, qualified } from '../catalog/catalog.js';
-import type { AnalysedPolicy, CheckedDatabase } from '../database.js';
 import { type RlsRule, violation } from '../finding.js';
 
 /** Rules about policies without effect. */
@@ -13,7 +12,8 @@ export const UNUSED_POLICIES: readonly RlsRule[] = [
     mend: 'grant the privilege, or drop the policy',
     check: (db) =>
       db.policies
-        .filter((analysed) => !analysed.policy.roles.includes(PUBLIC) && !isUsable(db, analysed))
+        .filter(({ policy }) => !policy.roles.includes(PUBLIC))
+        .filter((analysed) => ![...db.catalog.roles.values()].some((role) => db.mayUse(analysed, role)))
         .map(({ table, policy }) => violation(policyObject(table, policy))),
   },
   {
@@ -33,18 +33,6 @@ export const UNUSED_POLICIES: readonly RlsRule[] = [
       }),
   },
 ];
-
-/** True if a role to which the policy applies may run a command of the policy. */
-function isUsable({ catalog, access }: CheckedDatabase, { table, policy }: AnalysedPolicy): boolean {
-  const commands = policy.command === 'ALL' ? ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] : [policy.command];
-  return [...catalog.roles.values()].some(
-    ({ id }) =>
-      policy.roles.some((role) => access.privilegesOf(id).has(role)) &&
-      commands.some(
-        (command) => access.holds(id, command, table) || access.columns(id, command, table).length > 0,
-      ),
-  );
-}
 
 /** Returns the content of a policy, without its name, as a text for comparing policies. */
 export function contentOf({ permissive, command, roles, using, check }: Policy): string {

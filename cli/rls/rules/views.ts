@@ -12,7 +12,7 @@ export const VIEWS: readonly RlsRule[] = [
     severity: 'error',
     title: 'view that reads a protected table with the rights of an exempt owner',
     consequence:
-      'Whoever may read the view sees the rows of all, because row security does not apply to its owner.',
+      'Whoever may read the view sees the rows of all: row security does not apply to its owner, or to a materialized view that it reads.',
     mend: 'set security_invoker (Postgres 15 and newer), or give the view to an owner that row security applies to',
     check: (db) =>
       viewsOf(db, 'view').flatMap((view) => {
@@ -77,7 +77,7 @@ function readsOf({ catalog }: CheckedDatabase, { view }: PgRelation): readonly P
 }
 
 /** Protected tables that a view shows without their policies. Nested views have the rights of their own owners. */
-function exposedBy(
+export function exposedBy(
   db: CheckedDatabase,
   view: PgRelation,
   seen: ReadonlySet<PgRelation> = new Set(),
@@ -86,14 +86,17 @@ function exposedBy(
   const within = new Set([...seen, view]);
   const exposed = readsOf(db, view).flatMap((read) => {
     if (read.kind === 'view') return exposedBy(db, read, within);
-    if (read.rowSecurity === 'off' || view.view?.securityInvoker !== false) return [];
+    if (view.view?.securityInvoker !== false) return [];
+    if (read.kind === 'materialized view')
+      return tablesBehind(db, read).filter((table) => table.rowSecurity !== 'off');
+    if (read.rowSecurity === 'off') return [];
     return db.access.exemption(view.owner, read) === null ? [] : [read];
   });
   return [...new Set(exposed)];
 }
 
-/** Tables that a view reads, directly or through views. */
-function tablesBehind(db: CheckedDatabase, view: PgRelation): readonly PgRelation[] {
+/** Tables that a view reads, directly or through views; for a table, the table itself. */
+export function tablesBehind(db: CheckedDatabase, view: PgRelation): readonly PgRelation[] {
   const seen = new Set([view]);
   for (const relation of seen) for (const read of readsOf(db, relation)) seen.add(read);
   return [...seen].filter(({ view }) => view === null);

@@ -410,7 +410,7 @@ export function explained(
 ): ExplainedComparison {
   const { rowSecurity, governed } = compared;
   const [theirs, ours] = [rowSecurity.ms ?? rowSecurity.cost, governed.ms ?? governed.cost];
-  const ratio = theirs / ours;
+  const ratio = theirs === ours ? 1 : theirs / ours; // plans that read nothing cost 0
   if (ratio < EQUAL && ratio > 1 / EQUAL) return { compared, faster: 'about equal', ratio, reasons: [] };
   const context = {
     database,

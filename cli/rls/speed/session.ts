@@ -239,9 +239,11 @@ export class SpeedSession {
   }
 
   digest(execution: StatementExecution): Promise<StatementOutcome<RowSetDigest>> {
+    // The line break ends a comment at the end of the statement.
     const text = `SELECT pg_catalog.count(*)::text AS rows,
       coalesce(pg_catalog.sum(pg_catalog.hashtextextended(r::text, 0)), 0)::text AS digest
-      FROM (${execution.text}) AS r`;
+      FROM (${execution.text}
+      ) AS r`;
     return this.#as({ ...execution, text }, async (call) => {
       const [row] = await this.#session.query(call);
       return { rows: Number(row?.['rows']), digest: String(row?.['digest']) };

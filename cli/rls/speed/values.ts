@@ -114,9 +114,11 @@ function tableNamed(
 
 /** Use of a placeholder, from which its value is chosen; null if no value can be derived from the use. */
 type Use =
-  | { readonly kind: 'compared'; readonly qualifier: string | null; readonly column: string }
-  | { readonly kind: 'prefix'; readonly qualifier: string | null; readonly column: string }
-  | { readonly kind: 'elements'; readonly qualifier: string | null; readonly column: string }
+  | {
+      readonly kind: 'compared' | 'prefix' | 'elements';
+      readonly qualifier: string | null;
+      readonly column: string;
+    }
   | { readonly kind: 'count'; readonly value: string }
   | null;
 
@@ -149,14 +151,13 @@ function usesIn(node: Node): readonly (readonly [location: number, use: Use])[] 
   return sides.flatMap(([value, other]) => {
     const column = value === undefined ? null : columnOf(withoutCasts(value));
     if (column === null) return [];
-    const { qualifier, name: found } = column;
-    const use: Use =
-      kind === 'AEXPR_LIKE' || kind === 'AEXPR_ILIKE'
-        ? { kind: 'prefix', qualifier, column: found }
-        : kind === 'AEXPR_OP_ANY'
-          ? { kind: 'elements', qualifier, column: found }
-          : { kind: 'compared', qualifier, column: found };
     if (kind === 'AEXPR_OP' && !COMPARING.has(operator)) return [];
+    const isLike = kind === 'AEXPR_LIKE' || kind === 'AEXPR_ILIKE';
+    const use: Use = {
+      kind: isLike ? 'prefix' : kind === 'AEXPR_OP_ANY' ? 'elements' : 'compared',
+      qualifier: column.qualifier,
+      column: column.name,
+    };
     return parametersIn(other).map((location) => [location, use] as const);
   });
 }

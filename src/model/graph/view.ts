@@ -140,8 +140,8 @@ export interface BridgeView {
   readonly sealedKeys: readonly string[];
 }
 
-export function groupedBy<T>(all: readonly T[], key: (one: T) => string): ReadonlyMap<string, readonly T[]> {
-  const groups = new Map<string, T[]>();
+export function groupedBy<T, K>(all: readonly T[], key: (one: T) => K): ReadonlyMap<K, readonly T[]> {
+  const groups = new Map<K, T[]>();
   for (const one of all) {
     const known = groups.get(key(one));
     if (known === undefined) groups.set(key(one), [one]);

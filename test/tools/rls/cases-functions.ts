@@ -56,6 +56,13 @@ export const FUNCTIONS_CASES: readonly Case[] = [
     soundShown: [['rls_app', CALL_WITH_OWN_TABLE, /0/]],
   },
   {
+    code: 'RLS023',
+    faulty: 'create procedure app.clean() language sql security definer as $$ delete from app.doc $$',
+    finds: ['RLS023 app.clean()', 'RLS024 app.clean()'],
+    sound: 'create procedure app.clean() language sql as $$ delete from app.doc $$',
+    shown: [ROWS, ['rls_app', 'call app.clean()']],
+  },
+  {
     code: 'RLS049',
     faulty: `${COUNTRY} ${countCountries('set search_path = app')}`,
     finds: ['RLS049 app.countries()'],
@@ -72,10 +79,31 @@ export const FUNCTIONS_CASES: readonly Case[] = [
     soundShown: [ROWS, ['rls_app', 'select app.count_docs()', '42501']],
   },
   {
+    code: 'RLS024',
+    faulty: `create view app.docs as select * from app.doc; ${countDocs('').replace('from doc', 'from docs')}
+             alter view app.docs owner to rls_owner;`,
+    finds: ['RLS024 app.count_docs()'],
+    sound: `create view app.docs as select * from app.doc; alter view app.docs owner to rls_owner;
+            ${countDocs('revoke execute on function app.count_docs() from public;').replace('from doc', 'from docs')}`,
+    shown: [ROWS, ['rls_app', 'select app.count_docs()', /2/]],
+    soundShown: [ROWS, ['rls_app', 'select app.count_docs()', '42501']],
+  },
+  {
     code: 'RLS055',
     faulty: `${ME} revoke execute on function app.me() from public;`,
     finds: ['RLS055 own on app.doc'],
     sound: `${ME} revoke execute on function app.me() from public; grant execute on function app.me() to rls_app;`,
+    shown: [ROWS, ['rls_app', 'select * from app.doc', '42501']],
+    soundShown: [ROWS, ['rls_app', 'select * from app.doc', 1]],
+  },
+  {
+    code: 'RLS055',
+    faulty: `${ME} create function app.me(int) returns text language sql stable as $$ select 'x' $$;
+             revoke execute on function app.me() from public;`,
+    finds: ['RLS055 own on app.doc'],
+    // The policy does not call the other function of this name.
+    sound: `${ME} create function app.me(int) returns text language sql stable as $$ select 'x' $$;
+            revoke execute on function app.me(int) from public;`,
     shown: [ROWS, ['rls_app', 'select * from app.doc', '42501']],
     soundShown: [ROWS, ['rls_app', 'select * from app.doc', 1]],
   },

@@ -2,6 +2,7 @@ import { type Case, LATER_ROLE, ROWS, replaceOwn, type Shown } from './support.j
 
 /** A row of nobody. */
 const SHARED_ROW: Shown = [null, `insert into app.doc (body) values ('a')`];
+const SHARED_ROW_FAILS: Shown = [null, `insert into app.doc (body) values ('a')`, '23502'];
 
 export const POLICIES_CASES: readonly Case[] = [
   {
@@ -47,6 +48,19 @@ export const POLICIES_CASES: readonly Case[] = [
     soundShown: [ROWS, ['rls_app', `update app.doc set body = 'x' where body is not null`, 1]],
   },
   {
+    code: 'RLS011',
+    faulty: `drop policy own on app.doc; create policy change on app.doc for update using (owner_name = 'rls_app');
+             create policy read on app.doc for select to rls_app using (owner_name = 'rls_app');`,
+    finds: ['RLS008 change on app.doc', 'RLS011 app.doc'],
+    // No other role may update the table.
+    sound: `drop policy own on app.doc; create policy change on app.doc for update using (owner_name = 'rls_app');
+            create policy read on app.doc for select to rls_app using (owner_name = 'rls_app');
+            revoke update on app.doc from rls_other;`,
+    soundFinds: ['RLS008 change on app.doc'],
+    shown: [ROWS, ['rls_other', `update app.doc set body = 'x' where body is not null`, 0]],
+    soundShown: [ROWS, ['rls_app', `update app.doc set body = 'x' where body is not null`, 1]],
+  },
+  {
     code: 'RLS007',
     faulty: replaceOwn('true', 'for select'),
     finds: ['RLS007 own on app.doc'],
@@ -76,7 +90,17 @@ export const POLICIES_CASES: readonly Case[] = [
     sound: `create policy open on app.doc to rls_app using (true);
             drop policy own on app.doc;
             create policy own on app.doc as restrictive to rls_app using (owner_name = (select current_user::text collate "default"));`,
-    soundFinds: ['RLS007 open on app.doc'],
+    shown: [ROWS, ['rls_app', 'select * from app.doc', 2]],
+    soundShown: [ROWS, ['rls_app', 'select * from app.doc', 1]],
+  },
+  {
+    code: 'RLS007',
+    // A restrictive policy about the session shows all rows to a session that meets it.
+    faulty: `create policy open on app.doc to rls_app using (true); drop policy own on app.doc;
+             create policy mfa on app.doc as restrictive to rls_app using ((select current_user) = 'rls_app');`,
+    finds: ['RLS007 open on app.doc'],
+    sound: `create policy open on app.doc for select to rls_app using (true); drop policy own on app.doc;
+            create policy own on app.doc as restrictive for select using (owner_name = 'rls_app');`,
     shown: [ROWS, ['rls_app', 'select * from app.doc', 2]],
     soundShown: [ROWS, ['rls_app', 'select * from app.doc', 1]],
   },
@@ -88,6 +112,16 @@ export const POLICIES_CASES: readonly Case[] = [
     sound: '',
     shown: [ROWS, ['rls_app', `update app.doc set owner_name = 'rls_other'`, 1]],
     soundShown: [ROWS, ['rls_app', `update app.doc set owner_name = 'rls_other'`, '42501']],
+  },
+  {
+    code: 'RLS013',
+    // Without USING, a policy of all commands lets rows be inserted only.
+    faulty: `create policy add on app.doc to rls_app with check (true)`,
+    finds: ['RLS013 add on app.doc'],
+    sound: `create policy add on app.doc to rls_app with check (true);
+            create policy limit_add on app.doc as restrictive for all to rls_app using (owner_name = 'rls_app');`,
+    shown: [['rls_app', `insert into app.doc (owner_name) values ('rls_other')`, 1]],
+    soundShown: [['rls_app', `insert into app.doc (owner_name) values ('rls_other')`, '42501']],
   },
   {
     code: 'RLS013',
@@ -115,10 +149,27 @@ export const POLICIES_CASES: readonly Case[] = [
     soundShown: [SHARED_ROW, ['rls_app', 'select * from app.doc', 0]],
   },
   {
+    code: 'RLS044',
+    faulty: `alter table app.doc alter owner_name drop not null;
+             ${replaceOwn('owner_name is null or owner_name = (select current_user::text collate "default")')}`,
+    finds: ['RLS044 own on app.doc'],
+    sound: replaceOwn('owner_name is null or owner_name = (select current_user::text collate "default")'),
+    soundShown: [SHARED_ROW_FAILS],
+  },
+  {
     code: 'RLS048',
     faulty: replaceOwn(`(select current_user) = 'rls_app'`, 'for select'),
     finds: ['RLS048 own on app.doc'],
     sound: replaceOwn(`(select current_user) = 'rls_app' and owner_name = 'rls_app'`, 'for select'),
+    shown: [ROWS, ['rls_app', 'select * from app.doc', 2]],
+    soundShown: [ROWS, ['rls_app', 'select * from app.doc', 1]],
+  },
+  {
+    code: 'RLS048',
+    faulty: `${replaceOwn(`(select current_user) = 'rls_app'`).replace(/;$/, '')} with check (owner_name = 'rls_app');`,
+    finds: ['RLS048 own on app.doc'],
+    sound: `${replaceOwn(`(select current_user) = 'rls_app'`)}
+            create policy only_own on app.doc as restrictive to rls_app using (owner_name = 'rls_app');`,
     shown: [ROWS, ['rls_app', 'select * from app.doc', 2]],
     soundShown: [ROWS, ['rls_app', 'select * from app.doc', 1]],
   },

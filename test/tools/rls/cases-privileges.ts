@@ -17,6 +17,11 @@ const NOTE = `
   create table app.note (doc uuid constraint note_doc references app.doc (id));
   grant select, insert on app.note to rls_app;
   reset role;`;
+const LOGGED = `
+  create table app.log (owner_name text) partition by list (owner_name);
+  create table app.log_part partition of app.log default; create index on app.log (owner_name);
+  alter table app.log enable row level security;
+  create policy own on app.log to rls_app using (owner_name = 'rls_app'); grant select on app.log to rls_app;`;
 
 export const PRIVILEGES_CASES: readonly Case[] = [
   {
@@ -120,6 +125,15 @@ export const PRIVILEGES_CASES: readonly Case[] = [
     faulty: 'create publication rls_all for table app.doc',
     finds: ['RLS041 rls_all'],
     sound: `create publication rls_all for table app.doc where (owner_name = 'rls_app')`,
+  },
+  {
+    code: 'RLS041',
+    // Published are the partitions, whose rows the policies of the whole hide.
+    faulty: `${LOGGED} create publication rls_all for table app.log;`,
+    finds: ['RLS041 rls_all'],
+    sound: `${LOGGED} create publication rls_all for table app.log where (owner_name = 'rls_app')
+              with (publish_via_partition_root);`,
+    shown: [[null, `select tablename from pg_publication_tables where pubname = 'rls_all'`, /^log_part$/]],
   },
   {
     code: 'RLS059',

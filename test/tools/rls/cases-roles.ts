@@ -63,9 +63,9 @@ export const ROLES_CASES: readonly Case[] = [
   },
   {
     code: 'RLS039',
-    faulty: 'alter role rls_app set row_security = off',
+    faulty: 'alter role rls_app login; alter role rls_app set row_security = fals',
     finds: ['RLS039 rls_app'],
-    sound: 'alter role rls_app set row_security = on',
+    sound: 'alter role rls_app set row_security = off', // it cannot log in
     // SET ROLE does not apply the settings of a role, a login does.
     shown: [
       ROWS,
@@ -76,10 +76,9 @@ export const ROLES_CASES: readonly Case[] = [
   {
     code: 'RLS039',
     // What is set for a role takes the place of what is set for the database.
-    faulty: `${DATABASE_OFF} alter role rls_app set row_security = on; alter role rls_other set row_security = on;`,
-    finds: ['RLS039 rls_owner'],
-    sound: `${DATABASE_OFF} alter role rls_app set row_security = on; alter role rls_other set row_security = on;
-            alter role rls_owner set row_security = on;`,
+    faulty: `${DATABASE_OFF} alter role rls_app login; alter role rls_other login; alter role rls_app set row_security = on;`,
+    finds: ['RLS039 rls_other'],
+    sound: `${DATABASE_OFF} alter role rls_app login; alter role rls_app set row_security = on;`,
   },
   {
     code: 'RLS051',

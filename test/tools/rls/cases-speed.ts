@@ -1,6 +1,11 @@
 import { ANALYSE, type Case, IS_MEMBER, MANY, MEMBER, PLAN, replaceOwn } from './support.js';
 
 const SEARCH = `select * from app.doc where to_tsvector('simple', body) @@ 'b77'::tsquery`;
+/** Gives the column of the policy another type, and a policy that compares it. */
+const withOwnerType = (type: string, condition: string): string =>
+  `drop policy own on app.doc; alter table app.doc alter owner_name type ${type};
+   create policy own on app.doc to rls_app using (${condition});`;
+const VARCHAR = withOwnerType('varchar(63)', `owner_name = (select 'x'::text)`);
 
 export const SPEED_CASES: readonly Case[] = [
   {
@@ -31,6 +36,14 @@ export const SPEED_CASES: readonly Case[] = [
     faulty: 'drop index app.doc_owner',
     finds: ['RLS017 own on app.doc'],
     sound: 'drop index app.doc_owner; create index on app.doc (owner_name) include (body);',
+    shown: [MANY, ANALYSE, ['rls_app', PLAN, /Seq Scan/]],
+    soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /Index/]],
+  },
+  {
+    code: 'RLS017',
+    faulty: `${VARCHAR} drop index app.doc_owner;`,
+    finds: ['RLS017 own on app.doc'],
+    sound: VARCHAR,
     shown: [MANY, ANALYSE, ['rls_app', PLAN, /Seq Scan/]],
     soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /Index/]],
   },
@@ -80,6 +93,15 @@ export const SPEED_CASES: readonly Case[] = [
     soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /Index/]],
   },
   {
+    code: 'RLS035',
+    faulty: `create domain app.key as uuid; alter table app.doc alter id type app.key; ${replaceOwn(`id::text = 'x'`)}`,
+    finds: ['RLS035 own on app.doc'],
+    sound: `create domain app.owner as varchar;
+            ${withOwnerType('app.owner', `owner_name = 'x'`)}`,
+    shown: [MANY, ANALYSE, ['rls_app', PLAN, /Seq Scan/]],
+    soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /Index/]],
+  },
+  {
     code: 'RLS062',
     faulty: `${MEMBER} ${replaceOwn('owner_name in (select m.owner_name from app.member m)')}`,
     finds: ['RLS001 app.member', 'RLS062 own on app.doc'],
@@ -111,6 +133,15 @@ export const SPEED_CASES: readonly Case[] = [
     finds: ['RLS036 own on app.doc'],
     sound: `${replaceOwn(`body = 'shared' or owner_name = (select 'x'::text)`)} create index on app.doc (body);`,
     shown: [MANY, ANALYSE, ['rls_app', PLAN, /Seq Scan/]],
+    soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /BitmapOr/]],
+  },
+  {
+    code: 'RLS036',
+    faulty: `${MEMBER} ${replaceOwn(`owner_name = 'x' or owner_name in (select m.owner_name from app.member m)`)}`,
+    finds: ['RLS001 app.member', 'RLS036 own on app.doc'],
+    sound: `${MEMBER} ${withOwnerType('varchar(63)', `owner_name = 'x' or owner_name = any (array(select m.owner_name from app.member m))`)}`,
+    soundFinds: ['RLS001 app.member'],
+    shown: [MANY, ANALYSE, ['rls_app', PLAN, /Seq Scan on doc/]],
     soundShown: [MANY, ANALYSE, ['rls_app', PLAN, /BitmapOr/]],
   },
   {

@@ -15,6 +15,12 @@ const PARTITION = `
   create policy own on app.whole to rls_app using (owner_name = 'rls_app');
   grant select on app.whole to rls_app;
   reset role;`;
+const PART_POLICIES = `
+  grant select on app.part to rls_app; alter table app.part enable row level security; drop policy own on app.whole;
+  create policy own on app.whole to rls_app
+    using (exists (select from app.member m where m.owner_name = whole.owner_name));
+  create policy own on app.part to rls_app
+    using (exists (select from app.member m where m.owner_name = part.owner_name));`;
 const PART_ROWS: readonly Shown[] = [[null, `insert into app.whole values ('rls_app'), ('rls_other')`]];
 
 export const TABLES_CASES: readonly Case[] = [
@@ -61,6 +67,44 @@ export const TABLES_CASES: readonly Case[] = [
     soundShown: [ROWS, ['rls_app', 'select * from app.doc', 2]],
   },
   {
+    code: 'RLS019',
+    // The policies of each role read the other table, but none applies to both.
+    faulty: `${MEMBER} ${replaceOwn(IS_MEMBER)} alter table app.member enable row level security;
+             create policy own on app.member using (owner_name = any (array(select d.owner_name from app.doc d)));
+             create index on app.member (owner_name);`,
+    finds: [
+      'RLS008 own on app.member',
+      'RLS019 own on app.doc',
+      'RLS019 own on app.member',
+      'RLS020 own on app.doc',
+      'RLS020 own on app.member',
+    ],
+    sound: `${MEMBER} ${replaceOwn(IS_MEMBER)} alter table app.member enable row level security;
+            create policy own on app.member to rls_other using (owner_name = any (array(select d.owner_name from app.doc d)));
+            create index on app.member (owner_name);`,
+    soundFinds: ['RLS020 own on app.doc', 'RLS020 own on app.member'],
+    shown: [
+      ['rls_app', 'select * from app.doc', '42P17'],
+      ['rls_other', 'select * from app.member', 0],
+    ],
+    soundShown: [
+      ['rls_app', 'select * from app.doc', 0],
+      ['rls_other', 'select * from app.member', 0],
+    ],
+  },
+  {
+    code: 'RLS019',
+    // SELECT policies with a subquery, too, are not evaluated within another policy of their table.
+    faulty: `create policy known on app.doc as restrictive for insert to rls_app
+               with check (body in (select d.body from app.doc d));`,
+    finds: ['RLS019 known on app.doc'],
+    sound: `create policy known on app.doc as restrictive for insert to rls_app
+              with check (body in (select d.body from app.doc d));
+            ${replaceOwn("owner_name = 'rls_app'")}`,
+    shown: [['rls_app', `insert into app.doc (owner_name, body) values ('rls_app', 'a')`, '42P17']],
+    soundShown: [ROWS, ['rls_app', `insert into app.doc (owner_name, body) values ('rls_app', 'a')`, 1]],
+  },
+  {
     code: 'RLS020',
     faulty: `${MEMBER} ${replaceOwn(IS_MEMBER)} alter table app.member enable row level security;
              create policy own on app.member to rls_app using (user_name = (select session_user::text collate "default"));
@@ -93,6 +137,18 @@ export const TABLES_CASES: readonly Case[] = [
             grant select on app.docs, app.inner_docs to rls_app;`,
     shown: [ROWS, ['rls_app', 'select * from app.docs', 2]],
     soundShown: [ROWS, ['rls_app', 'select * from app.docs', 1]],
+  },
+  {
+    code: 'RLS021',
+    faulty: `insert into app.doc (owner_name) values ('rls_app'), ('rls_other');
+             create materialized view app.all_docs as select * from app.doc;
+             create view app.docs as select * from app.all_docs; grant select on app.docs to rls_app;`,
+    finds: ['RLS021 app.docs'],
+    sound: `create materialized view app.all_docs as select * from app.doc;
+            create view app.docs with (security_invoker = true) as select * from app.all_docs;
+            grant select on app.docs to rls_app;`,
+    shown: [['rls_app', 'select * from app.docs', 2]],
+    soundShown: [['rls_app', 'select * from app.docs', '42501']],
   },
   {
     code: 'RLS022',
@@ -134,6 +190,47 @@ export const TABLES_CASES: readonly Case[] = [
     soundFinds: ['RLS020 own on app.doc'],
     shown: [ROWS, ['rls_app', JOIN_AND_COUNT]],
     soundShown: [ROWS, ['rls_app', JOIN_AND_COUNT, '42501']],
+  },
+  {
+    code: 'RLS057',
+    faulty: `${MEMBER} grant insert on app.member to rls_app; create view app.members as select * from app.member;
+             grant select on app.members to rls_app; ${replaceOwn(IS_MEMBER.replace('app.member', 'app.members'))}`,
+    finds: ['RLS001 app.member', 'RLS057 own on app.doc'],
+    sound: `${MEMBER} create view app.members as select * from app.member;
+            grant select on app.members to rls_app; ${replaceOwn(IS_MEMBER.replace('app.member', 'app.members'))}`,
+    soundFinds: ['RLS001 app.member'],
+    shown: [ROWS, ['rls_app', JOIN_AND_COUNT]],
+    soundShown: [ROWS, ['rls_app', JOIN_AND_COUNT, '42501']],
+  },
+  {
+    code: 'RLS057',
+    faulty: `${MEMBER} grant insert on app.member to rls_app; alter table app.member enable row level security;
+             create policy own on app.member to rls_app using (true);
+             create policy of_doc on app.member as restrictive for select to rls_app using (user_name = 'rls_app');
+             ${replaceOwn(IS_MEMBER)}`,
+    finds: ['RLS007 own on app.member', 'RLS020 own on app.doc', 'RLS057 own on app.doc'],
+    sound: `${MEMBER} grant insert on app.member to rls_app; alter table app.member enable row level security;
+            create policy own on app.member to rls_app using (true);
+            create policy of_doc on app.member as restrictive to rls_app using (owner_name = 'rls_app');
+            ${replaceOwn(IS_MEMBER)}`,
+    soundFinds: ['RLS020 own on app.doc'],
+    shown: [ROWS, ['rls_app', JOIN_AND_COUNT]],
+    soundShown: [ROWS, ['rls_app', JOIN_AND_COUNT, '42501']],
+  },
+  {
+    code: 'RLS056',
+    // A role that may not insert does not run the condition of an INSERT policy.
+    faulty: `${MEMBER} revoke select on app.member from rls_other; drop policy own on app.doc;
+             create policy read on app.doc for select to rls_app, rls_other using (owner_name = 'a');
+             create policy add on app.doc for insert to rls_app, rls_other with check (${IS_MEMBER});`,
+    finds: ['RLS001 app.member', 'RLS056 add on app.doc'],
+    sound: `${MEMBER} revoke select on app.member from rls_other; drop policy own on app.doc;
+            create policy read on app.doc for select to rls_app, rls_other using (owner_name = 'a');
+            create policy add on app.doc for insert to rls_app, rls_other with check (${IS_MEMBER});
+            revoke insert on app.doc from rls_other;`,
+    soundFinds: ['RLS001 app.member'],
+    shown: [['rls_other', `insert into app.doc (owner_name) values ('a')`, '42501']],
+    soundShown: [['rls_other', 'select * from app.doc', 0]],
   },
   {
     code: 'RLS040',
@@ -208,5 +305,14 @@ export const TABLES_CASES: readonly Case[] = [
       ['rls_app', 'select * from app.whole', 1],
       ['rls_app', 'select * from app.part', 1],
     ],
+  },
+  {
+    code: 'RLS031',
+    faulty: `${PARTITION} ${MEMBER} ${PART_POLICIES} drop policy own on app.part;
+             create policy own on app.part to rls_app using (true);`,
+    finds: ['RLS001 app.member', 'RLS007 own on app.part', 'RLS018 own on app.whole', 'RLS031 app.part'],
+    // In the subquery, each policy names its own table.
+    sound: `${PARTITION} ${MEMBER} ${PART_POLICIES}`,
+    soundFinds: ['RLS001 app.member', 'RLS018 own on app.part', 'RLS018 own on app.whole'],
   },
 ];

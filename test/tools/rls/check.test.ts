@@ -3,6 +3,7 @@ import type { Client } from 'pg';
 import t, { test } from 'tap';
 import type { SecurityCatalog } from '../../../cli/rls/catalog/catalog.js';
 import { readCatalog } from '../../../cli/rls/catalog/read.js';
+import type { RlsFinding } from '../../../cli/rls/finding.js';
 import { RULES } from '../../../cli/rls/rules/index.js';
 import { checkCatalog } from '../../../cli/rls/run.js';
 import { Sql } from '../../../src/base/sql.js';
@@ -31,6 +32,8 @@ test('each rule', { skip: postgres === null && NO_NATIVE }, async (t) => {
     await inTransaction(client, faulty, async () => {
       if (readAs !== null) await client.query(`set local role ${readAs}`);
       t.strictSame(await findingsAt(client), finds, `${code}: ${faulty.slice(0, 200)}`);
+      if (readAs === null)
+        t.strictSame(await unmendedAt(client), [], `${code}: the SQL of each finding mends it`);
       await expectOutcomes(t, client, code, shown);
     });
     await inTransaction(client, sound, async () => {
@@ -42,6 +45,17 @@ test('each rule', { skip: postgres === null && NO_NATIVE }, async (t) => {
       `${code} is not found in the sound variant`,
     );
   }
+  const other = `create schema other authorization rls_owner; grant usage on schema other to rls_app;
+    create table other.note (doc uuid constraint note_doc references app.doc); grant insert on other.note to rls_app`;
+  await inTransaction(client, other, async () => {
+    const scope = { schemas: new Set(['other']), roles: new Set(['rls_app']) };
+    const found = checkCatalog(await catalogAt(client), scope).map(nameOf);
+    t.strictSame(
+      found,
+      ['RLS028 note_doc on other.note'],
+      'the protected table is in a schema that is not checked',
+    );
+  });
 });
 
 /** Roles are of the whole server: a case leaves none behind, and other tests see none. */
@@ -66,13 +80,37 @@ async function catalogAt(client: Client): Promise<SecurityCatalog> {
 
 /** All findings about the roles of the case, as `code identity`. */
 async function findingsAt(client: Client): Promise<readonly string[]> {
+  return (await checkAt(client)).map(nameOf).sort();
+}
+
+function nameOf({ code, object }: RlsFinding): string {
+  return `${code} ${object.identity}`;
+}
+
+/** Findings that remain after their SQL has run, each by itself. */
+async function unmendedAt(client: Client): Promise<readonly string[]> {
+  const unmended: string[] = [];
+  for (const finding of await checkAt(client)) {
+    if (finding.sql.length === 0) continue;
+    await client.query('savepoint mended');
+    // CONCURRENTLY is refused in a transaction.
+    const failure = await client.query(finding.sql.join(' ').replaceAll('CONCURRENTLY', '')).then(
+      () => null,
+      (error: unknown) => String(error),
+    );
+    if (failure !== null) unmended.push(`${nameOf(finding)}: ${failure}`);
+    else if ((await findingsAt(client)).includes(nameOf(finding))) unmended.push(nameOf(finding));
+    await client.query('rollback to savepoint mended');
+  }
+  return unmended;
+}
+
+async function checkAt(client: Client): Promise<readonly RlsFinding[]> {
   const catalog = await catalogAt(client);
   const roles = new Set(
     [...catalog.roles.values()].map(({ name }) => name).filter((name) => /^rls_/.test(name)),
   );
-  return checkCatalog(catalog, { schemas: null, roles })
-    .map(({ code, object }) => `${code} ${object.identity}`)
-    .sort();
+  return checkCatalog(catalog, { schemas: null, roles });
 }
 
 async function expectOutcomes(

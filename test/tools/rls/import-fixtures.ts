@@ -529,6 +529,20 @@ export const FIXTURES: readonly RlsFixture[] = [
     refused: /./,
   },
   {
+    name: 'list_with_where',
+    source: 'A list of the caller that counts under a condition',
+    sql: `${DOC} create policy listed on doc for select to :auth using (tenant_id::text in (
+      select unnest(string_to_array(current_setting('app.tenants', true), ','))
+       where current_setting('app.bypass_rls', true) = 'on'));`,
+  },
+  {
+    name: 'text_and_list',
+    source: 'A setting that is one value in one policy and a list in others',
+    sql: `${DOC} create policy one on doc for select to :auth using (tenant_id::text = current_setting('app.tenants', true));
+      create policy listed on doc for select to :auth using (
+        level = 1 and owner_id::text = any (string_to_array(current_setting('app.tenants', true), ',')));`,
+  },
+  {
     name: 'strict_function',
     source: 'A STRICT function with a NULL among its arguments',
     sql: `${DOC} create function open_to(team int) returns boolean language sql stable strict as $$ select team is null or team = 1 $$;
