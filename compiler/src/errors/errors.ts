@@ -291,7 +291,7 @@ export const ERRORS = Object.freeze({
   ]),
   noAccess: row('E2102', '42501', 403, () => [
     'the caller has no access to anything',
-    'at least one role of the token must be allowed to every subject in its chain',
+    'at least one role must be allowed to every subject of the chain, with a grant whose conditions hold now',
   ]),
   denied: row('E2101', '42501', 403, (p: { object: string }) => [`policy denies the use of \`${p.object}\``]),
   purposeDenied: row('E2101', '42501', 403, () => [
