@@ -97,7 +97,7 @@ When a task of the agent \`user:scout\`, which acts for \`user:ann\`, has asked 
 
 **How exact.** Gateways report what they count within some 10 ms and hear the sum of all. A limit may be exceeded by what they answer in that time, and by the queries that are running when it is used up. For 10,000 requests or rows, with small answers from two gateways at once, that is less than 1 %. While the store of the counts does not respond, each process assumes that the others use as much as itself.
 
-\`osl ps --limits\` and the admin console show how much of each limit is used and when it renews.
+\`osl ps --limits\` (for each chain that is connected, or with \`--of\` for one) and the admin console show how much of a limit is used and when it renews.
 
 ### Different entities
 
