@@ -562,7 +562,7 @@ export const ERRORS = Object.freeze({
   bodyTooLarge: row('E4130', '54000', 413, (p: { limit: number }) => [
     `the body is larger than ${p.limit} bytes`,
   ]),
-  mediaType: row('E4150', '0A000', 415, () => ['the body must be application/json']),
+  mediaType: row('E4150', '0A000', 415, () => ['the body must be application/json in UTF-8, not compressed']),
 });
 
 export type ErrorName = keyof typeof ERRORS;
