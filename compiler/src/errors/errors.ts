@@ -383,7 +383,7 @@ export const ERRORS = Object.freeze({
   /** `databaseDown` and the `source…` errors mention no names that the caller did not use; the operator's log does. */
   databaseDown: row('E0523', '08006', 502, () => [
     'the database of this query does not respond',
-    "try again later; the server's log has the cause",
+    "try again later, in a new transaction (idle ones end after 30 s); the server's log may have the cause",
   ]),
   sourceDenied: row('E0524', '42501', 502, (p: { objects: string }) => [
     `the gateway has no permission in the database to read the tables of ${p.objects}`,
