@@ -278,8 +278,8 @@ const EXPLAINED: Readonly<Record<string, Explanation>> = {
     page: 'configuration.md#limits',
   },
   E4150: {
-    cause: 'The `Content-Type` of the body is not JSON.',
-    remedy: 'Send `Content-Type: application/json`.',
+    cause: 'The `Content-Type` of the body is not JSON in UTF-8, or the body is compressed.',
+    remedy: 'Send `Content-Type: application/json`, without `Content-Encoding`.',
     page: 'rest.md',
   },
   E4280: {

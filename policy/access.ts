@@ -307,7 +307,7 @@ function holds(
 
 const NONE: readonly string[] = Object.freeze([]);
 
-/** True while break-glass is in use. Only a person can use it, so it is false for a delegated caller. */
+/** True while break-glass is in use. A caller that acts for somebody cannot use it. */
 function isBreakGlassActive(
   { minutes }: BreakGlass,
   { chain }: IdentityClaims,

@@ -268,7 +268,7 @@ function compileSubject(
 }
 
 const INVALID_ATTRIBUTE = {
-  message: 'an attribute is text, a number, true or false, a list of these, or `{any: true}`',
+  message: 'an attribute is text, a number of up to 15 digits, true, false, a list of these or `{any: true}`',
   hint: 'put a number of more than 15 digits between quotes',
 };
 

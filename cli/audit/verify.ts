@@ -238,7 +238,7 @@ export async function runProve(requestId: string, flags: AuditFlags & ProveOptio
   });
   if (proofs.length === 0) {
     throw failure(
-      `the newest checkpoint covers no record of request ${requestId}: one is signed every second while records are added; try again in a moment`,
+      `no signed checkpoint covers a record of request ${requestId}: a new record is covered within a second; is the ID right? (osl audit search --request ${requestId})`,
     );
   }
   if (flags.json) printJson(proofs);

@@ -23,7 +23,11 @@ Examples:
 export function addMcp(program: Command): void {
   const command = program.command('mcp');
   addClientOptions(command)
-    .option('--max-bytes <bytes>', 'JSON of one result, at most (131072)', wholeNumber(1_024, 16_777_216))
+    .option(
+      '--max-bytes <bytes>',
+      'JSON of the rows of a result, at most (131072)',
+      wholeNumber(1_024, 16_777_216),
+    )
     .addHelpText('after', HELP)
     .action(runMcp);
 }

@@ -82,7 +82,7 @@ async function provenDifferences(
 
 function* proofLines(proofs: readonly RoleDifference[]): Generator<string> {
   const equal = proofs.filter(({ change }) => change === 'equal').length;
-  yield `proved equal: ${counted(equal, 'role on an entity', 'roles on entities')} of ${proofs.length}`;
+  yield `proved equal: ${equal} of ${counted(proofs.length, 'pair', 'pairs')} of a role and an entity`;
   for (const { role, entity, change, gain, because } of proofs) {
     if (change === 'equal') continue;
     yield `${change.padEnd(12)} ${role} on ${entity}${because === null ? '' : `: ${because}`}`;

@@ -245,7 +245,7 @@ async function requireClaims(
   throw new Failure(
     EXIT.failed,
     [
-      `error: ${named}: ${open.length} of ${proven.length} claims are not proved, and the policy requires them`,
+      `error: ${named}: ${open.length} of ${proven.length} claims not proved, and the policy requires them`,
       ...lines,
     ].join('\n'),
   );

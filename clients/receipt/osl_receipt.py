@@ -379,7 +379,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("receipt")
     parser.add_argument("--key", required=True, help="the log's checkpoint.vkey, kept elsewhere")
-    parser.add_argument("--salt", help="what only the caller got; for --rows and --question")
+    parser.add_argument("--salt", metavar="FILE", help="what only the caller got; for --rows and --question")
     parser.add_argument("--rows", help="the answer, in JSON or NDJSON")
     parser.add_argument("--question", help="the body of the request, in JSON")
     parser.add_argument("--witnessed", help="checkpoints that a witness keeps")

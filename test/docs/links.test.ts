@@ -24,6 +24,21 @@ test('every link between pages and files leads to something that is there, and e
   t.end();
 });
 
+test('the files that the threat model names exist', (t) => {
+  const page = readFileSync(join(ROOT, 'docs', 'threat-model.md'), 'utf8');
+  const cells = page
+    .split('\n')
+    .flatMap((line) => (line.startsWith('|') ? (line.split('|').at(-2) ?? '') : []));
+  const missing = cells.flatMap((cell) => {
+    const words = [...cell.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word);
+    const folders = words.filter((word) => word.includes('/')).map((word) => join(word, '..'));
+    const files = words.filter((word) => /^\S+\.tsx?$|^\S+\/$/.test(word));
+    return files.filter((file) => !['', ...folders].some((folder) => existsSync(join(ROOT, folder, file))));
+  });
+  t.strictSame(missing, []);
+  t.end();
+});
+
 test('a link that leads nowhere is found', (t) => {
   const dir = t.testdir({
     'a.md': [

@@ -237,6 +237,17 @@ const TABLE: readonly Row[] = [
     policy: grant({ rows: "region = attribute('region') and taem is null" }),
     problems: [['roles.analyst.grants.0.rows', 'P0105', 33]],
   },
+  ...["attribute('region') = region", "region <> attribute('region')", "attribute('region')"].map((rows) => ({
+    name: `predicate: an attribute in another place: ${rows}`,
+    policy: grant({ rows }),
+    problems: [
+      [
+        'roles.analyst.grants.0.rows',
+        'P0105',
+        "write a column before it, as in region = attribute('region')",
+      ] as const,
+    ],
+  })),
   {
     name: 'predicate: broken syntax',
     policy: grant({ rows: 'region = = 1' }),

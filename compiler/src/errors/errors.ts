@@ -291,7 +291,7 @@ export const ERRORS = Object.freeze({
   ]),
   noAccess: row('E2102', '42501', 403, () => [
     'the caller has no access to anything',
-    'at least one role of the token must be allowed to every subject in its chain',
+    'at least one role must be allowed to every subject of the chain, with a grant whose conditions hold now',
   ]),
   denied: row('E2101', '42501', 403, (p: { object: string }) => [`policy denies the use of \`${p.object}\``]),
   purposeDenied: row('E2101', '42501', 403, () => [
@@ -383,7 +383,7 @@ export const ERRORS = Object.freeze({
   /** `databaseDown` and the `source…` errors mention no names that the caller did not use; the operator's log does. */
   databaseDown: row('E0523', '08006', 502, () => [
     'the database of this query does not respond',
-    "try again later; the server's log has the cause",
+    "try again later, in a new transaction (idle ones end after 30 s); the server's log may have the cause",
   ]),
   sourceDenied: row('E0524', '42501', 502, (p: { objects: string }) => [
     `the gateway has no permission in the database to read the tables of ${p.objects}`,
@@ -562,7 +562,7 @@ export const ERRORS = Object.freeze({
   bodyTooLarge: row('E4130', '54000', 413, (p: { limit: number }) => [
     `the body is larger than ${p.limit} bytes`,
   ]),
-  mediaType: row('E4150', '0A000', 415, () => ['the body must be application/json']),
+  mediaType: row('E4150', '0A000', 415, () => ['the body must be application/json in UTF-8, not compressed']),
 });
 
 export type ErrorName = keyof typeof ERRORS;

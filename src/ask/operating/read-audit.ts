@@ -84,7 +84,10 @@ interface QuotaView {
   /** The role that the quota applies to; null if it applies to all subjects. */
   readonly role: string | null;
   readonly each: QuotaRule['each'];
-  /** Whose use is shown, such as `all subjects`; null if it needs a subject or task that the request does not name. */
+  /**
+   * Whose use is shown, such as `all subjects`; null if it needs a subject or task that the request does not name, or a
+   * role that the named chain cannot use.
+   */
   readonly whose: string | null;
   readonly used: number | null;
   readonly ends_in_seconds: number | null;
@@ -113,8 +116,12 @@ export function limits(parts: InsightParts, call: RequestCall, asked: LimitsQues
     const { chain, task } = asked;
     const subject = chain.at(-1) ?? null;
     const user = { tenant, subject: subject ?? '', chain, task };
+    // A subject without an entry is made by the token exchange: its ceiling is not known here.
+    const mayUse = (role: string): boolean =>
+      subject !== null && chain.every((name) => snapshot.subjects.get(name)?.ceiling.has(role) ?? true);
     const named = snapshot.quotas.filter(
-      ({ each, per }) => (each === null || subject !== null) && (per !== 'task' || task !== null),
+      ({ each, per, role }) =>
+        (each === null || (role === null ? subject !== null : mayUse(role))) && (per !== 'task' || task !== null),
     );
     const counts = await quotaCounts(
       parts,

@@ -32,7 +32,7 @@ import {
 
 /** Request headers that cross-origin pages may send, in addition to the CORS-safelisted ones. */
 const ALLOWED_HEADERS =
-  'Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Prefer, traceparent, OSL-Purpose, OSL-Task, OSL-Break-Glass';
+  'Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Prefer, traceparent, OSL-Purpose, OSL-Task, OSL-Break-Glass, OSL-Approval-Reason';
 const EXPOSED_HEADERS =
   'Retry-After, X-Request-Id, ETag, Location, Allow, Preference-Applied, WWW-Authenticate, traceparent';
 const CORS_METHODS = 'GET, HEAD, POST';

@@ -203,6 +203,11 @@ if (store !== null) {
         { used: null, renews_at: null },
       ],
     );
+    t.match(
+      (await use('subject=user:planner')).filter(({ name, each }) => name === 'agent_day' && each !== null),
+      [{ whose: null }, { whose: null }],
+      'limits of a role that the subject cannot use',
+    );
     const path = '/admin/audit/records?subject=user:scout&kind=decision&decision=allow&most=200';
     const { body } = await adminAsks(gateway.server, 'get', path, admin);
     const tasks = listIn(body, 'records').map(({ detail }) => String(detail));

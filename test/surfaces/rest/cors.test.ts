@@ -28,7 +28,9 @@ t.test('pages of listed origins', async (t) => {
     t.notOk('access-control-allow-credentials' in reply.headers, 'no cookie says who asks');
     t.ok(wordsOf(reply.headers['access-control-allow-methods']).includes('post'));
     const sent = wordsOf(reply.headers['access-control-allow-headers']);
-    for (const name of ['authorization', 'content-type', 'if-none-match']) t.ok(sent.includes(name), name);
+    const needed = ['authorization', 'content-type', 'if-none-match', 'prefer', 'last-event-id'];
+    const own = ['osl-purpose', 'osl-task', 'osl-break-glass', 'osl-approval-reason'];
+    for (const name of [...needed, ...own]) t.ok(sent.includes(name), name);
     t.equal(reply.headers['vary'], 'Origin');
   });
 

@@ -69,6 +69,15 @@ test('why somebody sees what it sees', async (t) => {
     t.match((await why(rest, 'user:eu', 'osl.entities.line.pieces')).json(), { code: 'E0512' });
   });
 
+  await t.test('of a metric, what to ask instead, whether it is declared or not', async (t) => {
+    for (const object of ['osl.metrics.revenue', 'osl.metrics.nothing'])
+      t.match((await why(rest, 'user:ann', object)).json(), {
+        code: 'E0511',
+        detail: '`object` must be an entity, bridge or facet, or a column',
+        hint: 'a metric is visible if all columns that it reads are: ask about each of them',
+      });
+  });
+
   await t.test('an admin is told the same of each, with the rules', async (t) => {
     for (const subject of SUBJECTS)
       for (const object of OBJECTS.slice(0, 6)) {

@@ -295,7 +295,7 @@ test('a change of a policy is proved equal, narrower, wider or incomparable, by 
   );
   t.match(proofs[1].gain.row, { active: 'true' });
   const text = await osl(['policy', 'diff', 'new.yaml', ...flags], { cwd: dir });
-  t.match(text.stdout, /^proved equal: 1 role on an entity of 5$/m);
+  t.match(text.stdout, /^proved equal: 1 of 5 pairs of a role and an entity$/m);
   t.match(text.stdout, /^wider {8}role1 on account\n {11}role1 sees a row of account, and did not before$/m);
   t.match(text.stdout, /^unknown {6}role4 on account: it depends on the function/m);
 });

@@ -33,6 +33,10 @@ export function bindCall(node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const name = nameParts(node.funcname).join('.');
   if (name === 'measure' && ctx.world === 'semantic') return bindMeasure(node, env);
+  if (name === 'attribute' && env.policy) {
+    const detail = 'attribute() can only be on the right of =, or alone in IN';
+    throw ctx.mismatch(detail, node.location, "write a column before it, as in region = attribute('region')");
+  }
   const operator = bindOperatorCall(node, env);
   if (operator !== null) return operator;
   const placed = inPlaces(name, node, ctx);

@@ -28,7 +28,7 @@ import {
   schemaSelection,
   termParameter,
 } from '../parameters.js';
-import { privateHeaders, sendAnswer, sendJson } from '../problem.js';
+import { malformed, privateHeaders, sendAnswer, sendJson } from '../problem.js';
 
 export function graphRoutes(app: FastifyInstance, service: GraphParts): void {
   app.get('/osl/schema', { schema: SCHEMA_OPERATION }, (request, reply) =>
@@ -89,9 +89,14 @@ export function accessRoutes(
   inflight: Inflight,
 ): void {
   app.get('/osl/why', { schema: WHY_OPERATION }, async (request, reply) => {
-    const object = await readRequest(service, request.call, 'why', () =>
-      termParameter(queryParameters(request, ['object']), 'object'),
-    );
+    const object = await readRequest(service, request.call, 'why', () => {
+      const name = termParameter(queryParameters(request, ['object']), 'object');
+      if (!name.startsWith('osl.metrics.')) return name;
+      const hint = 'a metric is visible if all columns that it reads are: ask about each of them';
+      throw malformed('`object` must be an entity, bridge or facet, or a column', null, hint).about(
+        '/object',
+      );
+    });
     return sendAnswer(request, reply, await whyObject(service, request.call, object));
   });
   app.post('/osl/access-requests', { schema: REQUEST_ACCESS_OPERATION }, async (request, reply) => {
