@@ -113,7 +113,7 @@ function requireBoolean(name: string, value: string): void {
 function noAnalyze(): Error {
   return error('0A000', 'EXPLAIN ANALYZE is not supported', {
     detail: 'What the database measures counts rows that row filters hide.',
-    hint: 'EXPLAIN shows the governed plan; `osl explain --plan` shows an admin the plan of the database',
+    hint: 'EXPLAIN shows the governed plan; admins get that of the database from REST and the command line',
   });
 }
 
