@@ -35,7 +35,7 @@ export function diagnosticLines(diagnostics: unknown, file: string): readonly st
     const { line, column } = fieldsOf(fieldsOf(range)['start']);
     const place =
       line === undefined
-        ? `${textOf(document)} ${textOf(path)}`
+        ? `${textOf(document)} ${textOf(path)}`.trimEnd()
         : `${file}:${textOf(line)}:${textOf(column)}`;
     const told = `${place}: error ${textOf(code)} ${textOf(message)}`;
     return typeof hint === 'string' ? [told, `  hint: ${textOf(hint)}`] : [told];

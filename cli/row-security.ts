@@ -140,7 +140,7 @@ const DEPENDENT_OBJECTS_STILL_EXIST = '2BP01';
 
 function adviceFor({ sqlstate }: UpstreamFailure): string {
   return sqlstate === DEPENDENT_OBJECTS_STILL_EXIST
-    ? 'schema `osl_row_security` holds something that is not ours, or something needs it: move that first; nothing was changed'
+    ? 'schema `osl_row_security` contains an object that this command did not create, or an object elsewhere needs one of it: move that first; nothing was changed'
     : 'nothing was changed';
 }
 

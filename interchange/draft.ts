@@ -181,7 +181,8 @@ export class EntityDraft {
       if (own !== name) report(part.place, 'approximated', `\`${safeText(name)}\` is called \`${own}\``);
       this.computedColumns.push({ name: own, expression, description, place: part.place });
       for (const key of part.keys()) {
-        if (!COMPUTED_KEYS.has(key)) part.lose(key, `a computed column has no \`${safeText(key)}\``);
+        if (!COMPUTED_KEYS.has(key))
+          part.lose(key, `the computed column is kept, without \`${safeText(key)}\``);
       }
     }
   }

@@ -88,7 +88,7 @@ function lineOf(answer: AnswerBody, { times, measures, words }: Parts): Chart {
   const axis = time ?? first;
   if (axis === undefined) return none('no column holds times or numbers');
   const drawn = measures.filter((column) => column !== axis);
-  if (drawn.length === 0) return none(`there is nothing to draw along ${axis.name}`);
+  if (drawn.length === 0) return none(`there is no column of numbers beside ${axis.name}`);
   const isTime = axis === time;
   const at = answer.rows.map((row) => (isTime ? timeOf(row[axis.name]) : numberOf(row[axis.name])));
   // Further time columns become part of the label, to distinguish rows with the same time.
@@ -130,7 +130,7 @@ function barsOf(answer: AnswerBody, { times, measures, words }: Parts): Chart {
   // If all columns are numbers, the first one provides the labels.
   const labels = named.length === 0 && first !== undefined ? [first] : named;
   const drawn = measures.filter((column) => !labels.includes(column));
-  if (drawn.length === 0) return none(`there is nothing to draw along ${first?.name ?? ''}`);
+  if (drawn.length === 0) return none(`there is no column of numbers beside ${first?.name ?? ''}`);
   return {
     kind: 'bars',
     labels: answer.rows.map((row) => labelOf(row, labels)),

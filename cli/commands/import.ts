@@ -258,7 +258,9 @@ function isConfiguration(path: string, format: ModelFormat): boolean {
 
 /** Writes new files. If any of them exists, throws before writing the first; existing files are never overwritten. */
 export async function writeNew(files: readonly (readonly [string, string])[]): Promise<void> {
-  for (const [file] of files)
+  for (const [file] of files) {
     if (existsSync(file)) throw usage(`${visible(file)} exists, and is not overwritten`);
+    if (!existsSync(dirname(file))) throw usage(`${visible(file)}: its folder does not exist`);
+  }
   for (const [file, text] of files) await writeFile(file, text, { flag: 'wx' });
 }

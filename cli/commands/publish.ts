@@ -67,7 +67,9 @@ async function runPublish(file: string | undefined, flags: PublishFlags): Promis
   const source = file ?? 'draft';
   if (reply.status === 422 && Array.isArray(reply.body['diagnostics'])) throw unservable(reply, source);
   if (!reply.ok) throw refusal(reply, '');
-  if (flags.check && reply.body['ok'] !== true) throw unservable(reply, source);
+  const findings = reply.body['diagnostics'];
+  if (flags.check && (reply.body['ok'] !== true || (Array.isArray(findings) && findings.length > 0)))
+    throw unservable(reply, source);
   if (flags.json) return;
   for (const line of resultLines(reply)) print(line);
   for (const line of listOf(reply.body['notes'])) note(`note: ${line}`);

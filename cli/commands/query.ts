@@ -235,8 +235,9 @@ function csvWriter(exact: boolean): AnswerWriter {
     const text = formatAnswerCsv(answer, exact);
     const own = formatAnswerCsv({ ...answer, rows: [] }, exact);
     const rows = text.slice(own.length).replace(/^\r\n/, '');
-    if (own !== head) print(text);
-    else if (rows !== '') print(rows);
+    // `print` adds a line feed: with it the last line ends as the others do.
+    if (own !== head) print(`${text}\r`);
+    else if (rows !== '') print(`${rows}\r`);
     head = own;
     const said = answerNotes(answer).join('\n');
     if (said !== '' && said !== notes) note(said);

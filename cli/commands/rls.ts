@@ -32,8 +32,9 @@ const IMPORT_HELP = `
 Writes manifest.yaml, policy.yaml and reader.sql to the folder. Each database role becomes a role, each alternative of its
 policies a grant, settings and claims become attributes of subjects, and subqueries over other tables attributes that are
 read from entities. Views become entities, with masks where they mask columns. It changes nothing in the database, and
-reads no row but to find the key of a table or view that declares none. What has no equivalent is left out and named, so a role sees less than in the database, never more.
-reader.sql creates the database role of the gateway; run it as the owner of the tables. docs/from-row-security.md
+reads no row but to find the key of a table or view that declares none. What has no equivalent is left out and named, so a
+role sees less than in the database, never more. reader.sql creates the database role of the gateway; run it as
+an owner of the tables who may create roles. docs/from-row-security.md
 
 Exit status: 0 written, 2 usage, or the database cannot be reached.
 
@@ -44,11 +45,12 @@ Examples:
 const COMPARE_HELP = `
 Asks the database, as each caller's role with the caller's settings, and a gateway in this process, which serves
 manifest.yaml and policy.yaml of the folder. The keys of the rows are compared for each entity, or the columns without masks
-if it has no key. It needs a login that may
-SET ROLE to the roles and set their settings, and the gateway's own URL in the variable that the manifest names.
-Callers come from a file, or are made of values that the database has. docs/from-row-security.md
+if it has no key. It needs a login that may SET ROLE to the roles and set their settings, and the gateway's own URL in the
+variable that the manifest names. Callers come from a file, or are made of values that the database has, for which the login
+must see all rows. docs/from-row-security.md
 
-Exit status: 0 the same rows or fewer, 1 rows that row security hides, 2 usage, or the database cannot be reached.
+Exit status: 0 no row found that row security hides (read the lines \`unknown\`), 1 such rows, 2 usage, or the database cannot
+be reached.
 
 Examples:
   $ DATABASE_URL=postgres://osl_reader:…@db.example/shop osl rls compare shop --url postgres://admin@db.example/shop

@@ -147,6 +147,10 @@ export function questionFaults(
     });
 }
 
+/** A name with its qualifiers, a text, or one character. */
+const WORD =
+  /^(?:"(?:[^"]|"")*"|[\p{L}\p{M}\p{N}_$]+)(?:\.(?:"(?:[^"]|"")*"|[\p{L}\p{M}\p{N}_$]+))*|^'(?:[^']|'')*'|^\S/u;
+
 function faultOf(
   { code, message, hint, position }: QueryError,
   text: string,
@@ -155,8 +159,7 @@ function faultOf(
 ): QuestionFault {
   if (position === null) return { code, message, hint, from, to };
   const at = from + position.offset;
-  const [word = ''] =
-    /^("(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{M}\p{N}_$]+|\S)/u.exec(text.slice(at, to)) ?? [];
+  const [word = ''] = WORD.exec(text.slice(at, to)) ?? [];
   return { code, message, hint, from: at, to: Math.min(to, at + Math.max(1, word.length)) };
 }
 

@@ -411,7 +411,9 @@ function replaced(marked: string, better: string, words: readonly string[]): str
         'u',
       ),
     );
-    if (parts.length === 2) return parts.join(better);
+    // A hint names a column or an entity without the qualifiers that the query has.
+    const qualifiers = better.includes('.') ? '' : word.slice(0, word.lastIndexOf('.') + 1);
+    if (parts.length === 2) return parts.join(`${qualifiers}${better}`);
   }
   return null;
 }

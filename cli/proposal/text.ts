@@ -6,7 +6,7 @@ import { CONNECTOR } from './manifest.js';
 
 const MANIFEST_HEAD = ` yaml-language-server: $schema=./manifest.schema.json
 
- What there is. Who may see it is said in policy.yaml. Written by \`osl init\`; it is yours to change:
+ What there is. Who may see it is said in policy.yaml. It is yours to change:
  rename, describe, change and add metrics. \`osl validate\` checks it, \`osl diff\` says who would gain or lose access.`;
 
 const JOINS = ` What questions may join on. declared: sealed keys (entity_key_columns) alone, as the contract has it.

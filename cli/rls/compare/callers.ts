@@ -6,7 +6,7 @@ import type { Column, Relation, TypeName } from 'osl-compiler';
 import { parse, stringify, YAMLError } from 'yaml';
 import { comparedColumns, type PolicySnapshot } from '../../../policy/index.js';
 import { sql, sqlName, sqlTable } from '../../../src/base/sql.js';
-import type { SystemEngine } from '../../../src/engine/index.js';
+import type { SystemEngine, UpstreamFailure } from '../../../src/engine/index.js';
 import { type Manifest, nameFrom } from '../../../src/model/manifest/index.js';
 import { openService } from '../../../src/service/open.js';
 import type { Service } from '../../../src/service/service.js';
@@ -14,7 +14,7 @@ import { settingsFrom } from '../../../src/service/settings.js';
 import { systemFault, usage } from '../../exit.js';
 import { openIssuer } from '../../issuer.js';
 import { operatorLog } from '../../log.js';
-import type { CheckedDatabase } from '../database.js';
+import { type CheckedDatabase, listed } from '../database.js';
 import type { CallerAttribute } from '../import/caller-value.js';
 
 /** A caller from the database's point of view: the role and the settings of its session. */
@@ -29,11 +29,15 @@ export interface ComparedCaller {
 
 const FORM = 'a list of callers, each with `role`, and `settings` and `claims` as mappings';
 
-/** Reads callers from a YAML file. @throws Failure */
-function callersIn(file: string): readonly ComparedCaller[] {
+/** Reads callers from a YAML file. @throws Failure also for a role that the policy does not have */
+function callersIn(file: string, { roles }: PolicySnapshot): readonly ComparedCaller[] {
   const found = read(file);
   if (!Array.isArray(found) || found.length === 0) throw usage(`${file} must be ${FORM}`);
-  return found.map((entry: unknown, i) => callerOf(entry, i, file));
+  const callers = found.map((entry: unknown, i) => callerOf(entry, i, file));
+  const other = callers.find(({ role }) => !roles.has(nameFrom(role)));
+  if (other !== undefined)
+    throw usage(`${file}: the policy has no role ${other.role}; it has ${listed([...roles.keys()])}`);
+  return callers;
 }
 
 function read(file: string): unknown {
@@ -107,9 +111,20 @@ export async function comparedCallers(
   roles: readonly string[],
   { callers, sample }: { readonly callers?: string; readonly sample: number },
 ): Promise<readonly ComparedCaller[]> {
-  return callers === undefined
-    ? sampledCallers(system, model, attributes, roles, sample)
-    : callersIn(callers);
+  if (callers !== undefined) return callersIn(callers, model.snapshot);
+  try {
+    return await sampledCallers(system, model, attributes, roles, sample);
+  } catch (error) {
+    if (!isUpstream(error)) throw error;
+    throw usage(
+      `the database gives no values to make callers of: ${error.message} (${error.sqlstate}); give --url a login ` +
+        'that sees all rows of the tables, or give callers in a file (--callers)',
+    );
+  }
+}
+
+export function isUpstream(error: unknown): error is UpstreamFailure {
+  return error instanceof Error && 'sqlstate' in error;
 }
 
 /** Names of the checked roles that exist in the policy. */

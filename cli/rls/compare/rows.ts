@@ -1,11 +1,11 @@
 import { type Column, identifier, quoteLiteral, type Relation, type TypeName } from 'osl-compiler';
 import { type Sql, sql, sqlJoin, sqlName, sqlTable } from '../../../src/base/sql.js';
-import type { SystemEngine, UpstreamFailure } from '../../../src/engine/index.js';
+import type { SystemEngine } from '../../../src/engine/index.js';
 import { parseAnswer } from '../../answer.js';
 import { postQuery } from '../../client.js';
 import { problemOf } from '../../reply.js';
 import type { TableView } from '../import/view-plan.js';
-import { type ComparedCaller, sessionSettings } from './callers.js';
+import { type ComparedCaller, isUpstream, sessionSettings } from './callers.js';
 
 /** The rows visible to a caller, each as JSON of its compared columns, or the reason why the rows are unknown. */
 export type VisibleRows =
@@ -79,10 +79,6 @@ export async function rowsUnderRowSecurity(
     // If a policy fails, the caller gets an error and sees no rows.
     return { kind: 'unknown', reason: `the database fails: ${error.message} (${error.sqlstate})` };
   }
-}
-
-function isUpstream(error: unknown): error is UpstreamFailure {
-  return error instanceof Error && 'sqlstate' in error;
 }
 
 /** Maximum number of keys in one query to the gateway. */

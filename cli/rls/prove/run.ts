@@ -135,7 +135,7 @@ async function proofProblems(
   return proofs.flatMap(({ role, entity, table, verdict }) => {
     if (verdict.kind === 'equal') return [];
     const lines = [...verdictLines(verdict)].map((line) => line.trim());
-    const message = `${role} on ${table === '' ? entity : table}: ${lines.join('; ')}`;
+    const message = `${role} on ${nameOf(entity, table)}: ${lines.join('; ')}`;
     return [place(['roles', role, 'grants'], { ...PROBLEMS[verdict.kind], message })];
   });
 }
@@ -148,11 +148,17 @@ const LABELS = {
   unknown: 'unknown ',
 } as const;
 
+/** Name of what a proof is about: its table, and its entity if that has another name, as one over a view has. */
+function nameOf(entity: string, table: string): string {
+  if (table === '') return entity;
+  return table.endsWith(`.${entity}`) ? table : `${table} as ${entity}`;
+}
+
 /** Formats proofs for the terminal. */
 export function* proofLines(proofs: readonly RoleProof[]): Generator<string> {
   for (const { role, entity, table, verdict } of proofs) {
     const never = verdict.kind === 'unknown' && verdict.neverMore ? ' (never more)' : '';
-    yield visible(`${LABELS[verdict.kind]} ${role} on ${table === '' ? entity : table}${never}`);
+    yield visible(`${LABELS[verdict.kind]} ${role} on ${nameOf(entity, table)}${never}`);
     yield* verdictLines(verdict);
   }
   const of = (kind: PolicyProofVerdict['kind']): number =>

@@ -1,3 +1,4 @@
+import { queryError } from 'osl-compiler';
 import { stringify } from 'yaml';
 import {
   compileSnapshot,
@@ -17,6 +18,7 @@ import {
   parseManifest,
   pointer,
   type TextRange,
+  unpublishablePart,
 } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
 import { accessBetween, changesBetween, type ManifestChange, type RoleChange } from './changes.js';
@@ -93,11 +95,22 @@ export interface ManifestDifference {
   readonly needs_restart: boolean;
 }
 
-/** Compares a proposal with the served model. Pure. */
+/** Compares a proposal with the served model; warns of a fragment that only the manifest file may contain. Pure. */
 export function judge(proposal: Proposal, model: Model): Judgement {
   const checked = check(proposal, model);
   if (!checked.ok) return { ok: false, diagnostics: checked.findings, diff: null };
-  return { ok: true, diagnostics: [], diff: differenceTo(checked, model) };
+  const what =
+    proposal.kind === 'fragment' ? unpublishablePart(proposal.text, model.manifest.document) : null;
+  return {
+    ok: true,
+    diagnostics: what === null ? [] : [fileOnly(what)],
+    diff: differenceTo(checked, model),
+  };
+}
+
+function fileOnly(what: string): DraftFinding {
+  const { code, message, hint } = queryError('notPublishable', { what });
+  return { code, severity: 'warning', document: 'manifest', path: '', range: null, message, hint };
 }
 
 export function differenceTo({ manifest, snapshot }: Model, model: Model): ManifestDifference {

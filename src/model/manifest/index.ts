@@ -22,6 +22,7 @@ export {
   parsePolicyDocument,
   parsePublishable,
   policyShape,
+  unpublishablePart,
 } from './load.js';
 export type {
   Bridge,

@@ -129,6 +129,17 @@ export function parsePublishable(
   return locateIn(source, () => layerOver(source, base, withPublished(base, objects, fragment)));
 }
 
+/** Returns the first part of a valid fragment that only the manifest file may declare; null if there is none. */
+export function unpublishablePart(text: string, served: ManifestDocument): string | null {
+  try {
+    checkPublishable(parseSource(text, 'fragment').value, served);
+    return null;
+  } catch (error) {
+    if (error instanceof NotPublishable) return error.what;
+    throw error;
+  }
+}
+
 /** Compiles published objects again, over a manifest file that may have changed since they were first compiled. */
 export function compilePublishable(base: ManifestDocument, objects: FragmentDocument): Publishable {
   return layerOver(parseSource('{}', 'published'), base, objects);

@@ -52,7 +52,7 @@ const serving = {
   OSL_HTTP_PORT: setting(port, '8642', 'Port of REST, MCP and the console. 0: any free port.', '--http-port <port>'),
   OSL_PG_PORT: setting(port, '15432', 'Port of the Postgres protocol. 0: any free port.', '--pg-port <port>'),
   OSL_CONSOLE: setting(oneOf('off', 'on', 'admin'), 'off', 'Serve the [console](console.md) at `/console`; `admin`: with the pages for administrators. Default of `osl demo`: `admin`.', '--console <off|on|admin>'),
-  OSL_DASHBOARDS: optional(directory, 'Folder with [dashboards](console.md#shared-dashboards) that the console lists by role. Read again on reload.', '--dashboards <dir>'),
+  OSL_DASHBOARDS: optional(directory, 'Folder with [dashboards](console.md#shared-dashboards) that the console lists by role. Read again on reload.'),
   OSL_WORKERS: setting(wordOr('auto', integer(1, MAX_WORKERS)), '1', 'Number of processes that share the ports; `auto`: one for each processor. [More](operations.md#several-workers).', '--workers <n|auto>'),
 };
 

@@ -113,7 +113,7 @@ function requireBoolean(name: string, value: string): void {
 function noAnalyze(): Error {
   return error('0A000', 'EXPLAIN ANALYZE is not supported', {
     detail: 'What the database measures counts rows that row filters hide.',
-    hint: 'EXPLAIN tells the governed plan; an admin is told that of the database on the other surfaces',
+    hint: 'EXPLAIN shows the governed plan; admins get that of the database from REST and the command line',
   });
 }
 

@@ -142,7 +142,7 @@ function argumentText(node: StatementNode | undefined, oid: number, position: nu
 
 function notConstant(): WireError {
   return error('0A000', 'EXECUTE takes constants only', {
-    hint: 'compute in the question of PREPARE, or send parameters by the protocol',
+    hint: 'compute it in the prepared statement, or send parameters by the protocol',
   });
 }
 

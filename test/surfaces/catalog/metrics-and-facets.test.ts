@@ -60,7 +60,7 @@ test('tools that select all columns by name meet no metric', async (t) => {
   t.match(await outcome(clerk, `select to_regclass('metrics.person_metrics')`), 'metrics.person_metrics');
   t.match(
     await outcome(clerk, 'select people from metrics.person_metrics'),
-    /"42P01".*`metrics.person_metrics` is not declared/,
+    /"42P01".*`metrics.person_metrics` is not declared.*perhaps you meant `measure\(…\) from person`/s,
   );
   t.match(
     await outcome(clerk, `select * from diary('x', 5)`),

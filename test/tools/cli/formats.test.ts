@@ -107,7 +107,7 @@ t.test('formats that people read show figures as their metrics say, raw formats 
     (await osl([...(await asks('user:ann')), ...flags, question])).stdout;
   t.match(await by(), /1025\.00 EUR/);
   t.match(await by('--format', 'markdown'), /1025\.00 EUR/);
-  t.equal(await by('--format', 'csv'), 'r\r\n1025.00\n');
+  t.equal(await by('--format', 'csv'), 'r\r\n1025.00\r\n');
   t.equal(await by('--format', 'ndjson'), '{"r":"1025.00"}\n');
   t.match(await by('--json'), /"rows":\[\{"r":"1025\.00"\}\]/);
 });
@@ -125,8 +125,8 @@ async function parquetOf(question: string, subject = 'user:ann'): Promise<ArrayB
 t.test('CSV keeps spreadsheets from calculating, and --exact leaves values as they are', async (t) => {
   const texts = "select 1 as n, '@babel/core' as a, '=1+1' as b, e'\\x1b[31m' as c";
   const csv = [...(await asks('user:ann')), '--format', 'csv'];
-  t.equal((await osl([...csv, texts])).stdout, "n,a,b,c\r\n1,'@babel/core,'=1+1,\\x1b[31m\n");
-  t.equal((await osl([...csv, '--exact', texts])).stdout, 'n,a,b,c\r\n1,@babel/core,=1+1,\u001b[31m\n');
+  t.equal((await osl([...csv, texts])).stdout, "n,a,b,c\r\n1,'@babel/core,'=1+1,\\x1b[31m\r\n");
+  t.equal((await osl([...csv, '--exact', texts])).stdout, 'n,a,b,c\r\n1,@babel/core,=1+1,\u001b[31m\r\n');
   t.match(await osl([...(await asks('user:ann')), '--exact', texts]), {
     code: 2,
     stderr: 'error: --exact goes with --format csv',

@@ -69,6 +69,8 @@ test('osl import writes over nothing, and takes no names that are none', async (
   t.match(done.stderr, /policy\.yaml exists, and is not overwritten/);
   t.notOk(existsSync(join(folder, 'manifest.yaml')), 'neither of the two');
   t.equal(readFileSync(join(folder, 'policy.yaml'), 'utf8'), 'mine');
+  const nowhere = await osl(['import', 'dbt', at('dbt.yml'), '--out', join(folder, 'none', 'manifest.yaml')]);
+  t.match(nowhere, { code: 2, stderr: /manifest\.yaml: its folder does not exist/ });
   for (const flags of [
     ['--schema', 'a.b'],
     ['--connector', '__x'],

@@ -46,6 +46,14 @@ test('publishing from a terminal', async (t) => {
     t.match(again, { code: 0, stdout: /nothing changes\n[\s\S]*all of it was published already/ });
   });
 
+  await t.test('--check refuses what publishing refuses', async (t) => {
+    for (const part of ['raw_sql: { allow: [] }', 'features: { joins: any }']) {
+      writeFileSync(join(dir, 'file-only.yaml'), `${part}\n`);
+      const checked = await run(['publish', 'file-only.yaml', '--check']);
+      t.match(checked, { code: 2, stderr: /^manifest: error E2101 publishing cannot change `/ }, part);
+    }
+  });
+
   await t.test('what could not be served is told with its place', async (t) => {
     writeFileSync(
       join(dir, 'wrong.yaml'),

@@ -108,7 +108,7 @@ t.test('CSV has one header, JSON and NDJSON a line an answer', async (t) => {
   ]);
   t.match(csv, {
     code: 0,
-    stdout: 'name,email\r\nAda,[redacted]\nAda,[redacted]\n',
+    stdout: 'name,email\r\nAda,[redacted]\r\nAda,[redacted]\r\n',
     stderr: 'masked: customer.email\n',
   });
   t.same(

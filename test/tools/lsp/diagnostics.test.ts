@@ -171,4 +171,19 @@ t.test('a hint with a fix is a code action that mends it', async (t) => {
       `${lines[start.line]?.slice(0, start.character)}${change.newText}${lines[end.line]?.slice(end.character)}`;
     t.equal(lines.join('\n').replaceAll('"order"', 'order'), MANIFEST, to);
   }
+  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
+  const queries = [
+    ['select amont from "order"', 'select amount from "order"'],
+    ['select o.amont from "order" as o', 'select o.amount from "order" as o'],
+    ['select p.amount from "order" as o', 'select o.amount from "order" as o'],
+    ['select amount from osl.entities.ordr', 'select amount from osl.entities."order"'],
+  ] as const;
+  for (const [i, [text, mended]] of queries.entries()) {
+    const file = join(dir, `${i}.osql`);
+    await editor.open(file, text);
+    const [action] = await editor.actions(file, await editor.diagnostics(file));
+    const [change] = Object.values(action?.edit?.changes ?? {}).flat();
+    const { start, end } = change?.range ?? { start: { character: 0 }, end: { character: 0 } };
+    t.equal(`${text.slice(0, start.character)}${change?.newText}${text.slice(end.character)}`, mended);
+  }
 });

@@ -16,7 +16,7 @@ t.setTimeout(120_000);
 const postgres = await startNativePostgres();
 if (postgres === null) t.test('the example of the page', { skip: NO_NATIVE }, async () => undefined);
 else {
-  const { mark, admin } = await rowSecurityDatabase(postgres, ['web', 'reader']);
+  const { mark, admin } = await rowSecurityDatabase(postgres, ['web', 'reader', 'other']);
   const [web, reader] = [`web_${mark}`, `reader_${mark}`];
 
   t.test('from a database with row security to a governed answer', async (t) => {
@@ -93,8 +93,8 @@ else {
       );
     }
     // One that shows another row than the database, and no member.
-    const other = [{ on: 'note', columns: ['id', 'body'], rows: 'id = 2' }];
-    writeFileSync(policyFile, stringify({ ...policy, roles: { [web]: { grants: other } } }));
+    const otherGrants = [{ on: 'note', columns: ['id', 'body'], rows: 'id = 2' }];
+    writeFileSync(policyFile, stringify({ ...policy, roles: { [web]: { grants: otherGrants } } }));
     const sub = '11111111-1111-4111-8111-111111111111';
     writeFileSync(join(cwd, 'callers.yaml'), stringify([{ role: web, claims: { sub } }]));
     const both = await compare(['--callers', 'callers.yaml']);
@@ -118,6 +118,16 @@ else {
     writeFileSync(join(cwd, 'callers.yaml'), stringify([{ role: web, claims: { sub: 'no uuid' } }]));
     const named = await compare(['--callers', 'callers.yaml']);
     t.match(JSON.parse(named.stdout), { callers: 1, comparisons: [{ result: 'unknown', reason: /22P02/ }] });
+    writeFileSync(join(cwd, 'callers.yaml'), stringify([{ role: 'nobody' }, { role: web }]));
+    const stranger = await compare(['--callers', 'callers.yaml']);
+    t.match(stranger, { code: 2, stderr: `the policy has no role nobody; it has ${web}` });
+    const other = `other_${mark}`;
+    await admin.query(`create role ${other} login noinherit; grant ${web} to ${other}`);
+    const blind = ['rls', 'compare', 'shop', '--url', urlAs(postgres.url, other, '')];
+    t.match(await osl(blind, { cwd, env }), {
+      code: 2,
+      stderr: /42501\); give --url a login that sees all rows/,
+    });
     const again = await osl(['rls', 'import', 'shop', ...flags], { cwd });
     t.match(again, { code: 2, stderr: /would be overwritten/ });
   });

@@ -103,6 +103,10 @@ else {
     const lines = [...proofLines(proofs)];
     t.match(lines.at(-1), /^\d+ proofs: \d+ equal, \d+ narrower, 0 wider, 0 different, \d+ unknown$/);
     t.ok(lines.some((line) => /caller: auth_\w+ with claim email = ""/.test(line)));
+    t.ok(
+      lines.some((line) => /^\w+ +\w+ on \w+\.doc as \w+/.test(line)),
+      'an entity with another name than its table',
+    );
     t.match(
       proofJson(proofs).proofs,
       proofs.map(({ verdict }) => ({ verdict: verdict.kind })),

@@ -139,11 +139,15 @@ function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
 
 function unknownRelation(node: RangeVar, ctx: BindContext) {
   const relation = [node.catalogname, node.schemaname, node.relname].filter((p) => p !== undefined).join('.');
-  return ctx.error(
-    'unknownRelation',
-    { relation, near: nearestIdentifier(node.relname ?? '', ctx.access.relations.keys()) },
-    node.location ?? 0,
-  );
+  const near = metricsOf(node, ctx) ?? nearestIdentifier(node.relname ?? '', ctx.access.relations.keys());
+  return ctx.error('unknownRelation', { relation, near }, node.location ?? 0);
+}
+
+/** Text that queries the metrics which the Postgres catalog lists as the named view; null for any other name. */
+function metricsOf({ schemaname, relname = '' }: RangeVar, { access }: BindContext): string | null {
+  const entity = relname.replace(/_metrics$/, '');
+  if (schemaname !== 'metrics' || entity === relname || !access.relations.has(entity)) return null;
+  return `measure(…) from ${identifier(entity)}`;
 }
 
 function commonItem({ table, columns, stepOf }: CommonTableEntry, id: number): CommonTableRef | RecursionRef {
@@ -271,7 +275,7 @@ function allowedTable(node: RangeVar, ctx: BindContext): Relation {
   const table = [node.catalogname, node.schemaname, node.relname].filter((p) => p !== undefined).join('.');
   ctx.refuseDenied(relation?.name, key, node.location ?? 0);
   const visible = [...tables.values()].filter((r) => ctx.access.relations.has(r.name));
-  const near = nearestTable(node, visible);
+  const near = metricsOf(node, ctx) ?? nearestTable(node, visible);
   throw ctx.error('outsideAllowlist', { table, near }, node.location ?? 0);
 }
 
