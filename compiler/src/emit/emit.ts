@@ -146,18 +146,15 @@ function emitGroupBy(query: Select, w: Writer): void {
     if (query.grouped && nodesIn(exprsOf(query), 'aggregate').length === 0) w.write(' group by ()');
     return;
   }
-  w.write(' group by ');
-  if (groupingSets === null) {
-    w.list(groupBy, ', ', key);
-    return;
-  }
-  w.write('grouping sets (');
-  w.list(groupingSets, ', ', (set) => {
-    w.write('(');
-    w.list(set, ', ', (i) => key(groupBy[i]));
-    w.write(')');
-  });
-  w.write(')');
+  w.write(groupingSets === null ? ' group by ' : ' group by grouping sets (');
+  if (groupingSets === null) w.list(groupBy, ', ', key);
+  else
+    w.list(groupingSets, ', ', (set) => {
+      w.write('(');
+      w.list(set, ', ', (i) => key(groupBy[i]));
+      w.write(')');
+    });
+  if (groupingSets !== null) w.write(')');
 }
 
 /** Emits a constant as its output position: as a parameter, it would not equal the constant of the output. */
