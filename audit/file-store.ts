@@ -147,9 +147,10 @@ export class FileStore implements LogStore {
   async release({ base }: RetirementPlan, archive: string | null): Promise<void> {
     const gone = (await this.source.segments()).filter((segment) => segment <= base.segment);
     if (archive !== null) await archiveSegments(this.#dir, archive, gone);
-    // The segment goes last: if the deletion is interrupted, the next one finds it.
+    // The segment goes after its files: if the deletion is interrupted, the next one finds it. A process that is
+    // building the index may store it until then, so the index is deleted again.
     for (const segment of gone)
-      for (const name of [indexName(segment), keyName(segment), segmentName(segment)])
+      for (const name of [indexName(segment), keyName(segment), segmentName(segment), indexName(segment)])
         await rm(join(this.#dir, name), { force: true });
     await syncDirectoryAsync(this.#dir);
   }

@@ -117,8 +117,11 @@ export class ReadEventRecorder {
       for (const { id, bytes } of await queue.waiting()) {
         if (!this.#recorded.has(id)) await append(this.#entry(id, bytes));
         this.#recorded.add(id);
-        await queue.recorded(id);
-        this.#recorded.delete(id);
+        // An event that cannot be removed must not hold up those after it.
+        await queue.recorded(id).then(
+          () => this.#recorded.delete(id),
+          () => undefined,
+        );
       }
     } catch {
       return;

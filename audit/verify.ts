@@ -56,6 +56,18 @@ export async function verifyAuditLog(
   options: VerifyOptions = {},
 ): Promise<AuditVerdict> {
   const source = typeof log === 'string' ? directorySource(log) : log;
+  for (;;) {
+    const retained = await source.retained();
+    const result = await verifyOnce(source, options).catch((error: unknown) => ({ error }));
+    if (!('error' in result) && result.problem === null) return result;
+    // Segments may have expired since the retention note was read. Then the log is verified from the new note.
+    if (!retained.equals(await source.retained())) continue;
+    if ('error' in result) throw result.error;
+    return result;
+  }
+}
+
+async function verifyOnce(source: LogSource, options: VerifyOptions): Promise<AuditVerdict> {
   const state = new VerificationState();
   try {
     const key = await loadKey(source, options.verifierKey);

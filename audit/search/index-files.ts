@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -125,6 +126,8 @@ async function buildAndStore(
   const index = buildIndex(await readFile(join(dir, segmentName(segment))), base, unanswered);
   // In a read-only directory, indexes work without being stored.
   if (index !== null) await keep(dir, index).catch(() => undefined);
+  // Retention may have deleted the segment in the meantime, and would not find its index later.
+  if (!existsSync(join(dir, segmentName(segment)))) await rm(join(dir, indexName(segment)), { force: true });
   return index;
 }
 

@@ -38,7 +38,10 @@ export async function runRestore(given: string, flags: RestoreFlags): Promise<vo
       const chains = await verifiedChains(making);
       await describeForStart(making, dataDir, backup, chains);
       requireEmpty(dataDir);
-      await rename(making, dataDir);
+      await rename(making, dataDir).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EBUSY') throw error;
+        throw usage(`${dataDir} is a mount point, which cannot be replaced: name a --data-dir within it`);
+      });
       await syncNames(dirname(dataDir));
       report(given, dataDir, keysDir, backup, chains, flags);
     } catch (error) {

@@ -81,7 +81,11 @@ function targetOf(flags: ProxyFlags): ProxyTarget {
     const record = runningServer(settingsOf(flags).dataDir);
     if (record === null)
       throw new Failure(EXIT.unreachable, 'error: no server runs here: name one with --to');
-    return { host: addressOf(record), port: record.pgPort, tls: record.tls ? 'verify' : 'off' };
+    return {
+      host: addressOf(record),
+      port: record.pgPort,
+      tls: record.tls && flags.tls !== false ? 'verify' : 'off',
+    };
   }
   if (flags.tls === false && !isLoopback(named.host))
     throw usage('--no-tls is for loopback: a token would go in the clear');

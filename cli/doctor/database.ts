@@ -142,6 +142,8 @@ async function inspectServer(
     ];
     // If the schema was not read completely, an object may exist although it was not found.
     return { findings, gone: upstream.truncated ? null : drifts.flatMap(({ gone }) => gone ?? []) };
+  } catch (error) {
+    return singleFinding(failed(about, error));
   } finally {
     survey.close();
   }

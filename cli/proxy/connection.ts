@@ -205,10 +205,13 @@ async function connectGateway(target: ProxyTarget): Promise<Socket> {
   await openSocket(socket, 'connect', target);
   if (target.tls === 'off') return socket;
   socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])); // SSLRequest
+  const timer = setTimeout(() => socket.destroy(), CONNECT_MS);
   const answer = await new Promise<string>((resolve) => {
     socket.once('data', (bytes: Buffer) => resolve(bytes.toString('latin1')));
-    socket.once('close', () => resolve('')); // refused or closed
+    socket.once('close', () => resolve('')); // refused, closed, or too late
   });
+  clearTimeout(timer);
+  if (answer === '') throw new Error(`${host}:${port} does not answer the request for TLS`);
   if (answer === 'N' && target.tls === 'prefer') return socket;
   if (answer !== 'S') {
     socket.destroy();

@@ -6,11 +6,13 @@ import { Frame } from './shell/Frame.js';
 import { SignIn } from './shell/SignIn.js';
 import { type ServerSettings, serverSettings } from './shell/session.js';
 import { useSignedIn } from './shell/sign-in.js';
+import { replaceBlockedStorage } from './shell/storage.js';
 import { applyTheme, storedTheme } from './shell/theme.js';
 import './shell/base.css';
 import './shell/shell.css';
 
 refuseMarkup();
+replaceBlockedStorage(window);
 applyTheme(storedTheme());
 const root = document.getElementById('console');
 if (root !== null) createRoot(root).render(<Shell />);

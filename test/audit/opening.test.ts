@@ -13,6 +13,7 @@ import {
   verifyAuditLog,
 } from '../../audit/index.js';
 import { buildMissingIndexes } from '../../audit/search/index-files.js';
+import { directorySource } from '../../audit/source.js';
 import { eventually } from '../surfaces/rest/fixture.js';
 import { entry, in2020, readSegmentFile, rechain, segmentPaths, tempDir, writtenLog } from './fixture.js';
 
@@ -149,6 +150,26 @@ t.test('whole segments that are older than the log keeps go, and the rest is pro
   t.match(JSON.parse(retained[0] ?? ''), { from: verdict.kept?.from, archive: null });
   for (let round = 0; round < 2; round += 1) await (await openAuditLog({ dir, ...OPTIONS })).close();
   t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
+});
+
+t.test('a log is verified while segments expire', async (t) => {
+  const dir = await kept({ retention: { ms: 86_400_000, archive: null } });
+  const source = directorySource(dir);
+  for (const missing of ['listed', 'not listed'] as const) {
+    let isFirst = true;
+    const expiring = {
+      ...source,
+      // Read before the segments were deleted: twice, to compare it and to start after it.
+      retained: () => (isFirst ? Promise.resolve(Buffer.alloc(0)) : source.retained()),
+      segments: async () => {
+        const numbers = await source.segments();
+        const listed = isFirst && missing === 'listed' ? [1, ...numbers] : numbers;
+        isFirst = false;
+        return listed;
+      },
+    };
+    t.match(await verifyAuditLog(expiring), { integrity: 'intact', problem: null }, missing);
+  }
 });
 
 t.test('a segment in which nothing was written holds up no other', async (t) => {

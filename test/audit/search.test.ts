@@ -1,5 +1,6 @@
 import { chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
 import {
   type AuditEntry,
@@ -11,6 +12,7 @@ import {
   searchRecords,
   undeclaredObject,
 } from '../../audit/index.js';
+import { ReadEventRecorder } from '../../audit/read-events.js';
 import { matches } from '../../audit/search/filter.js';
 import { segmentIndexes } from '../../audit/search/index-files.js';
 import { candidates } from '../../audit/search/search.js';
@@ -150,6 +152,35 @@ t.test('a reading is recorded by the log that is open, or by the next one', asyn
     'no more is read than shows that it is too large',
   );
   t.same(readdirSync(join(dir, 'readings')), [basename(named('1'))]);
+});
+
+t.test('a reading that cannot be taken away is recorded once, and holds up no other', async (t) => {
+  const appended: string[] = [];
+  const waiting = ['a', 'b'].map((id) => ({ id, bytes: Buffer.from('{}') }));
+  const recorder = new ReadEventRecorder({
+    tenant: 'acme',
+    queue: {
+      waiting: async () => waiting,
+      recorded: (id) => (id === 'a' ? Promise.reject(new Error('not permitted')) : Promise.resolve()),
+    },
+    append: async ({ request_id }) => appended.push(request_id),
+  });
+  await recorder.close();
+  t.same(appended, ['a', 'b', 'b']);
+});
+
+t.test('no index stays of a segment that is deleted while it is made', async (t) => {
+  const dir = await log(12_000);
+  const [segment = ''] = readdirSync(dir).filter((name) => name.endsWith('.log'));
+  const pending = segmentIndexes(dir).next();
+  // The writer of an index makes its temporary file after it has read the segment.
+  while (!readdirSync(dir).some((name) => name.includes('.index'))) await setImmediate();
+  rmSync(join(dir, segment));
+  await pending;
+  t.same(
+    readdirSync(dir).filter((name) => name.includes('.index')),
+    [],
+  );
 });
 
 t.test('an announced reading belongs to whom the log belongs to', async (t) => {

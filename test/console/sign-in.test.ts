@@ -1,4 +1,5 @@
 import { keep, kept, type SignedIn, signedInCaller } from 'osl-console/shell/sign-in';
+import { replaceBlockedStorage } from 'osl-console/shell/storage';
 import { test } from 'tap';
 
 const FAR = Math.floor(Date.now() / 1_000) + 3_600;
@@ -51,4 +52,24 @@ test('a renewal that ends after the user has left changes nothing that the tab k
     t.equal(ended, 0, 'the end of a token that nobody uses is no end');
     storage.clear();
   }
+});
+
+test('storage that the browser blocks is replaced for as long as the page is open', async (t) => {
+  const blocked = (): never => {
+    throw new DOMException('access is denied for this document', 'SecurityError');
+  };
+  const place: Parameters<typeof replaceBlockedStorage>[0] = Object.defineProperties(Object.create(null), {
+    localStorage: { get: blocked, configurable: true },
+    sessionStorage: { get: blocked, configurable: true },
+  });
+  replaceBlockedStorage(place);
+  for (const storage of [place.localStorage, place.sessionStorage]) {
+    storage.setItem('a', '1');
+    t.equal(storage.getItem('a'), '1');
+    storage.clear();
+    t.equal(storage.getItem('a'), null);
+  }
+  const { localStorage } = place;
+  replaceBlockedStorage(place);
+  t.equal(place.localStorage, localStorage, 'storage that works is left alone');
 });

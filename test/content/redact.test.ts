@@ -102,6 +102,7 @@ test('detectors', async (t) => {
     url_credentials: [['https://bob:p@ss@host/a@b', 'https://X@host/a@b']],
     secret: [
       [`ghp_${'Ab1'.repeat(12)}!`, 'X!'],
+      [`AKIA${'A1'.repeat(8)}AKIA${'B2'.repeat(8)}.`, 'X.'],
       ['https://bot:hunter22@host/x', 'https://bot:X@host/x'],
       ['https://bot:hunt@r22@host/x', 'https://bot:X@host/x'],
       ['API_KEY="abcd1234efgh5678"', 'API_KEY="X"'],

@@ -17,7 +17,7 @@ import type {
 } from '../plan/plan.js';
 import { columnsOf, exprsOf, nodesIn } from '../plan/walk.js';
 import { identifier } from '../text/sql-text.js';
-import { emitExpr, emitSortKeys } from './expression.js';
+import { emitExpr, emitKey, emitSortKeys } from './expression.js';
 import { emitRecursive, emitRowSource } from './rows.js';
 import { Writer } from './writer.js';
 
@@ -119,7 +119,7 @@ function emitSelect(query: Select, w: Writer): void {
   if (query.distinct) w.write('distinct ');
   if (query.distinctOn.length > 0) {
     w.write('distinct on (');
-    w.list(query.distinctOn, ', ', (e) => emitExpr(e, w));
+    w.list(query.distinctOn, ', ', (e) => emitKey(e, w));
     w.write(') ');
   }
   w.list([...query.outputs.entries()], ', ', ([i, output]) => {
@@ -146,27 +146,23 @@ function emitGroupBy(query: Select, w: Writer): void {
     if (query.grouped && nodesIn(exprsOf(query), 'aggregate').length === 0) w.write(' group by ()');
     return;
   }
-  w.write(' group by ');
-  if (groupingSets === null) {
-    w.list(groupBy, ', ', key);
-    return;
-  }
-  w.write('grouping sets (');
-  w.list(groupingSets, ', ', (set) => {
-    w.write('(');
-    w.list(set, ', ', (i) => key(groupBy[i]));
-    w.write(')');
-  });
-  w.write(')');
+  w.write(groupingSets === null ? ' group by ' : ' group by grouping sets (');
+  if (groupingSets === null) w.list(groupBy, ', ', key);
+  else
+    w.list(groupingSets, ', ', (set) => {
+      w.write('(');
+      w.list(set, ', ', (i) => key(groupBy[i]));
+      w.write(')');
+    });
+  if (groupingSets !== null) w.write(')');
 }
 
-/** Emits a constant as its output position, or with a cast: Postgres takes a bare one in GROUP BY for a position. */
+/** Emits a constant as its output position: as a parameter, it would not equal the constant of the output. */
 function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
   const constant = ['parameter', 'null', 'boolean', 'structural'].includes(expr.kind);
   const index = constant ? query.outputs.findIndex((o) => o.expr === expr) : -1;
   if (index >= 0) w.write(String(index + 1));
-  else if (expr.kind === 'boolean') w.write(`${expr.value}::bool`);
-  else emitExpr(expr, w);
+  else emitKey(expr, w);
 }
 
 function emitConjuncts(clause: string, conjuncts: readonly Expr[], w: Writer): void {

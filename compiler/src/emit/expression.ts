@@ -411,8 +411,14 @@ function emitBound(bound: FrameBound, w: Writer): void {
 export function emitSortKeys(keys: readonly SortKey[], w: Writer): void {
   w.list(keys, ', ', (key) => {
     if (typeof key.by === 'number') w.write(String(key.by));
-    else emitExpr(key.by, w);
+    else emitKey(key.by, w);
     if (key.descending) w.write(' desc');
     if (key.nullsFirst !== key.descending) w.write(key.nullsFirst ? ' nulls first' : ' nulls last');
   });
+}
+
+/** Emits a key of ORDER BY, GROUP BY or DISTINCT ON, where Postgres refuses a constant without a cast. */
+export function emitKey(expr: Expr, w: Writer): void {
+  emitExpr(expr, w);
+  if (expr.kind === 'boolean') w.write('::bool');
 }

@@ -38,6 +38,11 @@ export function isModelName(text: string): boolean {
   return OF_MODEL.test(text) && utf8Length(text) <= LONGEST && text.normalize('NFC') === text;
 }
 
+/** True if Postgres would truncate `text` as an identifier, so that different names could be one. */
+export function isTruncated(text: string): boolean {
+  return utf8Length(text) > LONGEST;
+}
+
 /** Returns the length of `text` in UTF-8 bytes. Does not use `Buffer`, which browsers do not have. */
 function utf8Length(text: string): number {
   return ENCODER.encode(text).length;

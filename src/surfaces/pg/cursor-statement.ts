@@ -127,9 +127,7 @@ function fetchStatement(
   const { count } = motion;
   const isScrollable = cursors.scrolls(name);
   if (!isScrollable && (motion.direction !== 'forward' || (count !== 'all' && count < 0)))
-    throw error('55000', 'cursor can only scan forward', {
-      hint: 'declare it with SCROLL, or FETCH NEXT, n or ALL',
-    });
+    throw forwardOnly();
   const columns = cursors.columnsOf(name);
   const fixedFormat: FormatCode | null = cursors.isBinary(name) ? 1 : null;
   return {
@@ -147,10 +145,25 @@ function fetchStatement(
         return { ...result, rowCount: rowCountOf(result) };
       };
       const portal = fetchPortal(session, { count, tag: kind.toUpperCase() }, step);
+      if (kind === 'fetch' && count === 0)
+        return {
+          ...portal,
+          fetch: (maxRows, rows) => {
+            session.state.block.requireUsable();
+            if (cursors.isOnUnkeptRow(name)) throw forwardOnly(); // FETCH 0 returns the current row again
+            return portal.fetch(maxRows, rows);
+          },
+        };
       // MOVE returns no rows, so it cannot be suspended.
       return kind === 'move' ? { ...portal, fetch: (_maxRows, rows) => portal.fetch(0, rows) } : portal;
     },
   };
+}
+
+function forwardOnly() {
+  return error('55000', 'cursor can only scan forward', {
+    hint: 'declare it with SCROLL, or FETCH NEXT, n or ALL',
+  });
 }
 
 const DISCARD_ROWS: RowWriter = { write: () => undefined };

@@ -151,6 +151,12 @@ export class Cursors {
     return this.#portal(name) === undefined && this.#cursor(name).scroll;
   }
 
+  /** True if a forward-only cursor is on a row, which it cannot return again. */
+  isOnUnkeptRow(name: string): boolean {
+    const portal = this.#byName.get(name)?.portal ?? null;
+    return portal !== null && portal.scrollRows === null && !portal.isAtEnd;
+  }
+
   async scroll(
     name: string,
     motion: Motion,

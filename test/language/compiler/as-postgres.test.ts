@@ -111,6 +111,15 @@ const ALIKE: Readonly<Record<string, readonly string[]>> = {
     'select cast(false as bool) as f, count(*) from entities.item group by cast(false as bool)',
     'select count(*) from entities.item group by rollup (true::bool) order by 1',
   ],
+  'constant keys': [
+    'select id from entities.item order by true::bool, id desc',
+    'select id from entities.item order by cast(false as bool) desc, id',
+    'select distinct on (true::bool) id from entities.item order by true::bool, id',
+  ],
+  'the operand of CASE': [
+    "select case cast(floor(random()) as int4) when 0 then 'zero' else 'other' end",
+    "select case n when 10 then 'ten' when 20 then 'twenty' when random() then 'random' end from entities.item order by id",
+  ],
   'the least integers': [
     'select -2147483648, -2147483649, -9223372036854775808, 2147483648, - 2147483648',
     'select pg_typeof(-2147483648)::text, pg_typeof(-2147483649)::text, pg_typeof(2147483648)::text',
@@ -160,6 +169,8 @@ t.test('parameters have the types that Postgres infers', async (t) => {
 
 /** Postgres refuses some of these, and means something that is not supported by the others. */
 const REFUSED = [
+  "select case cast(floor(random() * 2) as int4) when 0 then 'a' when 1 then 'b' else 'neither' end",
+  'select i.id from entities.item i join entities.part p using (id, id)',
   'select id from entities.item where (k, id) in (select k, id, item from entities.part)',
   'select id from entities.item where (k, id) in (select k from entities.part)',
   'with recursive a as (select * from kind), kind as (select 1 as x) select * from a',

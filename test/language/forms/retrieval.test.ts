@@ -1,4 +1,5 @@
 import t from 'tap';
+import { facetText, manifestText, policyText } from '../../support/model-text.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 import { articlesWorld } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';
@@ -338,4 +339,40 @@ t.test('what the order of the contract leaves for later is said, and how to ask 
     `select r.text from ${notes('report', 2)} r where lang = 'de' and score > 0`,
   ])
     t.notOk((await ask('user:ann', osql)).raw.includes('"notices"'), osql);
+});
+
+t.test('metadata of type jsonb is as the table has it, with numbers of any size', async (t) => {
+  const desk = await startForms({
+    manifest: manifestText(
+      'desk',
+      { 'desk.notes': 'id int4, body text not null, doc jsonb' },
+      `entities:
+  note: { source: db.desk.notes, primary_key: [id], entity_key_columns: [id], columns: [id, doc] }
+facets:
+${facetText('notes', 'desk.notes', 'note', 'id')}
+    metadata: [doc]
+    versions: { raw: {} }
+    retrieval: { max_top_k: 5 }
+`,
+    ),
+    policy: policyText(
+      'desk',
+      { 'user:all': 'all' },
+      `roles: { all: { grants: [{ on: note, columns: "*" }, { on: notes, columns: "*" }] } }
+masks: {}
+limits: { query: 1000, sample: 1000, schema: 1000, authoring: 1000, catalog: 1000 }
+`,
+    ),
+    script: `create schema desk; create table desk.notes (id int4 primary key, body text not null, doc jsonb);
+      insert into desk.notes values (1, 'a windmill', '{"a": 12345678901234567890, "b": 1.10, "c": 1e400}'), (2, 'windmills', null);`,
+    schema: 'desk',
+  });
+  t.teardown(() => desk.close());
+  const stored = await desk.ask('user:all', 'select id, doc::text as doc from note order by id');
+  const found = await desk.ask(
+    'user:all',
+    `select id, doc::text as doc from ${notes('windmill')} order by id`,
+  );
+  t.equal(found.status, 200);
+  t.same(found.rows, stored.rows);
 });

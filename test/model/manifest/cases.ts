@@ -241,6 +241,15 @@ export const MANIFEST_CASES: readonly Case[] = [
     ],
   },
   {
+    name: 'names of the database that Postgres would truncate',
+    from: '      sales.customers:\n        columns:\n',
+    to: `      sales."${'c'.repeat(64)}": { columns: { id: { type: int4 } } }\n      sales.customers:\n        columns:\n          ${'ä'.repeat(32)}: { type: text }\n          ${'ä'.repeat(31)}: { type: text }\n`,
+    told: [
+      `13:7-79 M1005 \`${'c'.repeat(64)}\` is longer than 63 bytes of UTF-8 (Postgres truncates longer names: give the name that the database has)`,
+      `16:11-43 M1005 \`${'ä'.repeat(32)}\` is longer than 63 bytes of UTF-8 (Postgres truncates longer names: give the name that the database has)`,
+    ],
+  },
+  {
     name: 'computed columns that are sound',
     from: '    columns: [id, customer_id, amount]\n',
     to: '    columns: [id, customer_id, amount]\n    computed: { t: { expression: "order_customer.tax || d" }, d: { expression: "customer.tax" } }\n',

@@ -21,6 +21,9 @@ const SCRIPTS: Readonly<Record<string, string>> = {
     begin; declare c cursor for select id from "order" order by id; move all from c; fetch c; fetch all c; rollback;`,
   'FETCH 0 and counts beyond the end': `
     begin; declare c cursor for select id from product order by id; fetch 100 from c; fetch 100 from c; end;`,
+  'FETCH 0 of a cursor that goes forward': `
+    begin; declare c no scroll cursor for select id from product order by id; fetch 0 from c; fetch all from c; fetch 0 from c; end;
+    begin; declare c no scroll cursor for select id from product order by id; fetch 1 from c; fetch 0 from c; end;`,
   'a cursor needs a block': `declare c cursor for select 1; fetch c;`,
   'a cursor ends with its block': `
     begin; declare c cursor for select id from product order by id; fetch c; commit; fetch c;

@@ -1,11 +1,12 @@
-import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { generatedSql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { asked, place, served, tokenFor } from '../../service/operations/support.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
-import { osl, type Server, temporary } from './support.js';
+import { BIN, osl, type Server, temporary } from './support.js';
 
 /** A backup of an embedded database whose server answers questions meanwhile, and of one that is written to. */
 
@@ -100,4 +101,11 @@ await t.test('while somebody writes to it', async (t) => {
   }, 2);
   t.match(await backedUp(join(dir, 'moved.tar')), { code: 0 });
   t.match(await osl(['restore', join(dir, 'moved.tar'), '--data-dir', join(dir, 'there')]), { code: 0 });
+  const mounted = join(dir, 'mounted');
+  mkdirSync(mounted);
+  const mount = ['-rm', 'sh', '-c', 'mount -t tmpfs none "$0" && exec "$@"', mounted];
+  if (spawnSync('unshare', [...mount, 'true']).status !== 0) return; // no right to mount
+  const command = [process.execPath, BIN, 'restore', join(dir, 'moved.tar'), '--data-dir', mounted];
+  const { status, stderr } = spawnSync('unshare', [...mount, ...command], { encoding: 'utf8' });
+  t.match({ status, stderr }, { status: 2, stderr: /mounted is a mount point, which cannot be replaced/ });
 });

@@ -198,6 +198,15 @@ test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
   writeFileSync(join(dir, 'manifest.yaml'), withView(', pii: true', ', sensitivity: secret'));
   t.match(await on(native.readerUrl), /^ok 4 columns of views labelled like their sources$/m);
   writeFileSync(join(dir, 'manifest.yaml'), manifest);
+  await client.query('REVOKE SELECT ON pg_catalog.pg_stat_ssl FROM public');
+  const partial = await doctor(native.readerUrl);
+  await client.query('GRANT SELECT ON pg_catalog.pg_stat_ssl TO public');
+  t.match(
+    partial.filter((f) => f.about === 'database db').map((f) => `${f.state} ${f.message}`),
+    [/^fail .*pg_stat_ssl/],
+    'a catalog query that fails',
+  );
+  t.ok(partial.some((f) => f.about === 'data directory'), 'and what is not about the database');
   await client.query('REVOKE SELECT ON doc.t FROM osl_reader');
   const unread = (await doctor(native.readerUrl)).find((f) => f.message.includes('cannot read'));
   t.match(unread, {

@@ -232,6 +232,10 @@ test('a server that is none, and a client that is none, cost their own connectio
       end = bad;
       await t.rejects(connect(proxy.port), `${tls}: ${how}`);
     }
+    if (tls === 'verify') {
+      end = () => undefined;
+      await t.rejects(connect(proxy.port), /does not answer the request for TLS/, 'it says nothing');
+    }
     await proxy.close();
   }
   const proxy = await proxyOf(() => shop.token('user:eu'));

@@ -19,7 +19,9 @@ import type {
 import { resolveFunction } from '../../functions/resolve.js';
 import { callNode, castTo, inType } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
+import { callsVolatile } from '../../plan/properties.js';
 import { MOST_GROUPED } from '../../plan/select-nodes.js';
+import { childrenOf } from '../../plan/walk.js';
 import { type ArrayType, arrayOf, elementOf, isArray } from '../../types/types.js';
 import { constructOf, firstLocation, type Location, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
@@ -274,7 +276,15 @@ function bindCase(node: CaseExpr, around: BindEnvironment): Expr {
     if (node.arg === undefined) return bindPredicateNode(condition, env);
     const name = [{ String: { sval: '=' } }];
     const equality: A_Expr = { kind: 'AEXPR_OP', name, lexpr: node.arg, rexpr: condition, location };
-    return coerce(bindOperatorExpr(equality, env), 'bool', ctx);
+    const when = coerce(bindOperatorExpr(equality, env), 'bool', ctx);
+    // Every WHEN evaluates the operand again, so its value must not change.
+    if (whens.length > 1 && childrenOf(when).slice(0, 1).some(callsVolatile))
+      throw ctx.unsupported(
+        'CASE with random() as its operand',
+        location,
+        'compute the operand in a derived table',
+      );
+    return when;
   };
   const bound = whens.map((w) => ({
     when: conditionOf(w),

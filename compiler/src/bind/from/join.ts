@@ -212,8 +212,20 @@ function isStrict(
   return true;
 }
 
-function namesOf(node: JoinExpr, left: BoundItem, right: BoundItem): readonly string[] {
-  if (node.isNatural !== true) return (node.usingClause ?? []).map(stringOf);
+function namesOf(
+  node: JoinExpr,
+  left: BoundItem,
+  right: BoundItem,
+  ctx: BindContext,
+  at: Location,
+): readonly string[] {
+  if (node.isNatural !== true) {
+    const names = (node.usingClause ?? []).map(stringOf);
+    const twice = names.find((name, i) => names.indexOf(name) !== i);
+    if (twice !== undefined)
+      throw ctx.unsupported(`\`${twice}\` twice in USING`, at, 'name each column once');
+    return names;
+  }
   const offered = new Set(shownNames(right));
   return [...new Set(shownNames(left))].filter((name) => offered.has(name));
 }
@@ -236,7 +248,7 @@ function joinByName(
   at: Location,
 ): BoundItem {
   const strict = isStrict(node, left, right, ctx, at);
-  const pairs = namesOf(node, left, right).map((name) => ({
+  const pairs = namesOf(node, left, right, ctx, at).map((name) => ({
     name,
     a: keyNamed(name, left.items, ctx, at),
     b: keyNamed(name, right.items, ctx, at),

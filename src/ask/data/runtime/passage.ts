@@ -90,15 +90,26 @@ export async function passagesJson(
   for (let from = 0; from < passages.length; from += SLICE) {
     if (from > 0) await setImmediate();
     const rows = passages.slice(from, from + SLICE).map((passage, i) => {
-      const values = columns.map(({ name, type }) => [
-        name,
-        cellOf(name, type, passage, from + i, store, results),
-      ]);
-      return Object.fromEntries(values);
+      const members = columns.map(
+        (column) => `${JSON.stringify(column.name)}:${cellJson(column, passage, from + i, store, results)}`,
+      );
+      return `{${members.join()}}`;
     });
-    slices.push(JSON.stringify(rows).slice(1, -1));
+    slices.push(rows.join());
   }
   return `[${slices.join(',')}]`;
+}
+
+/** Encodes a cell as JSON. Metadata of type jsonb stays as it is, since parsing it would round large numbers. */
+function cellJson(
+  { name, type }: Retrieval['columns'][number],
+  passage: StoredPassage,
+  index: number,
+  store: GovernedStore,
+  results: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
+): string {
+  const json = type === 'jsonb' && !results.has(name) ? (passage.fields.get(name) ?? null) : null;
+  return json ?? JSON.stringify(cellOf(name, type, passage, index, store, results) ?? null);
 }
 
 function cellOf(

@@ -110,7 +110,7 @@ const INTERNATIONAL =
  * another number, only those that begin with a bracket or a zero.
  */
 const NATIONAL =
-  /(?<![\p{L}\p{N}+.,/-])(?:(?<!\d )|(?=[(0]))(?:\(0?\d{1,5}\)[ ./-]?)?\d{1,6}(?:[ ./-]{1,2}\d{1,8}){0,6}(?![\p{L}\p{N}]|[.,/-]\d)/gu;
+  /(?<![\p{L}\p{N}+.,/-])(?:(?<!\d )|(?=[(0]))(?:\(0?\d{1,5}\)[ ./-]?\d{1,8}|0\d{0,14}|\d{1,6})(?:[ ./-]{1,2}\d{1,8}){0,6}(?![\p{L}\p{N}]|[.,/-]\d)/gu;
 
 /** Matches dates, which are excluded because they have as many digits as phone numbers. */
 const DATE = /^(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})$/;
@@ -174,7 +174,7 @@ const MARKED: readonly RegExp[] = [
   /\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)[-_][\w-]{12,}/g,
   /\bsk-[A-Za-z0-9]{20,}/g,
   /\bxox[abeoprs]-[\w-]{10,}/g,
-  /\b(?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{16}\b/g,
+  /\b(?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{16,}/g,
   /\bAIza[\w-]{30,}/g,
   /\bSG\.[\w-]{16,32}\.[\w-]{16,}/g,
   /\bhf_[A-Za-z0-9]{20,}/g,

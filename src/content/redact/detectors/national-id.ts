@@ -8,6 +8,7 @@ export function spanOf(match: RegExpExecArray): TextSpan {
  * Finds numbers in runs of groups, which `form` matches. A run may contain more than the number, such as the expiry date
  * after a card number, or the house number before a phone number. So the longest part that `isNumber` accepts is taken
  * of those that begin with the run and end with one of its groups; if there is none, the search resumes at the next group.
+ * Parts that leave nothing of the run, or another number, are preferred: the longest may include the start of the next.
  */
 export function groupedNumbers(
   text: string,
@@ -33,9 +34,20 @@ export function groupedNumbers(
 }
 
 function lengthOfNumber(run: string, isNumber: (written: string, run: string) => boolean): number {
+  const lengths = lengthsOfParts(run).filter((length) => isNumber(run.slice(0, length), run));
+  const leavesNumber = (length: number): boolean => {
+    const rest = run.slice(length).replace(/^[^A-Za-z0-9(]+/, '');
+    return lengthsOfParts(rest).some((next) => isNumber(rest.slice(0, next), run));
+  };
+  return lengths.find((length) => length === run.length || leavesNumber(length)) ?? lengths[0] ?? 0;
+}
+
+/** Returns the lengths of the parts that begin with `run` and end with one of its groups, longest first. */
+function lengthsOfParts(run: string): readonly number[] {
+  const lengths: number[] = [];
   for (let end = run.length; end > 0; end = run.slice(0, end).search(/[^A-Za-z0-9]+[A-Za-z0-9]*$/))
-    if (isNumber(run.slice(0, end), run)) return end;
-  return 0;
+    lengths.push(end);
+  return lengths;
 }
 
 function firstGroup(run: string): number {

@@ -13,7 +13,7 @@ import {
   frozenMap,
   type Table,
 } from '../manifest.js';
-import { tableName, tableNamed } from '../name.js';
+import { isTruncated, tableName, tableNamed } from '../name.js';
 
 export function connectorsOf(document: ManifestDocument, problems: Problems): ReadonlyMap<string, Connector> {
   return frozenMap(
@@ -109,11 +109,20 @@ function tableOf(
       true,
     );
   }
+  // INVARIANT: different names are different tables and columns. Truncated, a labelled column could have a second name.
+  const checkLength = (name: string, of: Path): void => {
+    if (isTruncated(name))
+      problems.add(CODES.badName, of, `\`${name}\` is longer than 63 bytes of UTF-8`, TRUNCATED_HINT, true);
+  };
+  for (const part of [schema, table]) checkLength(part, path);
   const declared = membersOf(columns).map(([name, c]): [string, DeclaredTableColumn] => {
+    checkLength(name, [...path, 'columns', name]);
     return [name, tableColumnOf(name, c, [...path, 'columns', name], problems)];
   });
   return Object.freeze({ schema, table, columns: frozenMap(declared) });
 }
+
+const TRUNCATED_HINT = 'Postgres truncates longer names: give the name that the database has';
 
 function tableColumnOf(
   name: string,
