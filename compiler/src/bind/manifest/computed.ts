@@ -253,9 +253,11 @@ function parentAt(item: ScopeItem, edge: Edge, ctx: BindContext): ParentItem {
   return Object.freeze({ edge: edge.name, item: parent, scan, on: Object.freeze(on) });
 }
 
-function keyOf({ source, relation }: ScopeItem, name: string, ctx: BindContext): Expr {
-  ctx.use(source, name);
-  return columnRef(source, name, (relation === null ? null : columnOf(relation, name))?.type ?? 'text');
+/** @throws QueryError E0512 if the caller may not see the key, E2101 if a rule denies it */
+function keyOf(item: ScopeItem, name: string, ctx: BindContext): Expr {
+  const { column } = named([name], item, ctx, undefined);
+  ctx.use(item.source, name);
+  return columnRef(item.source, name, column.type);
 }
 
 /**
