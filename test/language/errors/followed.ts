@@ -31,6 +31,7 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
     "select id from traverse(anchor => 'customer', target => 'order', keys => (1))",
   'there is one without `via`':
     "select id from traverse(anchor => 'order', target => 'product', keys => (1))",
+  'read it FROM "order", or ask with a metrics body': 'select measure(revenue) from "order"',
   'join it to one of the entities that it links':
     'select l.pieces from line l join product p on l.product_id = p.id',
   "FROM RETRIEVE(facet => 'labels', query => '…', top_k => 5)":

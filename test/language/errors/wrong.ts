@@ -555,10 +555,10 @@ export const WRONG: readonly Wrong[] = [
     'perhaps you meant `revenue`',
   ]),
   wrong('user:ann', 'select ‸measure(revenue) from customer', [
-    'E0512',
+    'E1001',
     '1:8',
-    'metric `revenue` is not declared',
-    null,
+    'metric `revenue` takes rows of `order`, which FROM lacks',
+    'read it FROM "order", or ask with a metrics body',
   ]),
   wrong('user:ann', 'select o.id from "order" o where ‸measure(revenue) > 1', [
     'E0511',
