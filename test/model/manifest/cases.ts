@@ -124,6 +124,12 @@ export const MANIFEST_CASES: readonly Case[] = [
     told: ['28:34-46 M2011 object `buyers` is not declared'],
   },
   {
+    name: 'a computed column of a parent whose name is nearly right',
+    from: '    columns: [id, customer_id, amount]\n',
+    to: '    columns: [id, customer_id, amount]\n    computed: { c: { expression: "custmer.tax" } }\n',
+    told: ['28:34-47 M2011 object `custmer` is not declared (perhaps you meant `customer`)'],
+  },
+  {
     name: 'a computed column of itself',
     from: '    columns: [id, customer_id, amount]\n',
     to: '    columns: [id, customer_id, amount]\n    computed: { c: { expression: "c + 1" } }\n',
