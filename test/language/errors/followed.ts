@@ -32,6 +32,8 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
   'there is one without `via`':
     "select id from traverse(anchor => 'order', target => 'product', keys => (1))",
   'read it FROM "order", or ask with a metrics body': 'select measure(revenue) from "order"',
+  'an operator takes the name of a text column first; compute a text in a derived table':
+    "select similarity(t, 'tea') from (select label || 'x' as t from product) p",
   'join it to one of the entities that it links':
     'select l.pieces from line l join product p on l.product_id = p.id',
   "FROM RETRIEVE(facet => 'labels', query => '…', top_k => 5)":

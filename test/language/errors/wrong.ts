@@ -554,6 +554,12 @@ export const WRONG: readonly Wrong[] = [
     'metric `revenu` is not declared',
     'perhaps you meant `revenue`',
   ]),
+  wrong('user:ann', "select ‸similarity(label || 'x', 'tea') from product", [
+    'E0511',
+    '1:8',
+    'function `similarity` is not part of OSL-SQL',
+    'an operator takes the name of a text column first; compute a text in a derived table',
+  ]),
   wrong('user:ann', 'select ‸measure(revenue) from customer', [
     'E1001',
     '1:8',
