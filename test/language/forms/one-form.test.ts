@@ -260,12 +260,12 @@ t.test(
         t.match(answer, { status: 400, code: 'E0514' }, sql);
         t.match(
           memberAt(answer.json, 'hint'),
-          /NATURAL, passages, traversals and evidence join on nothing else$/,
+          /NATURAL, passages, traversals, evidence and operators join on nothing else$/,
           sql,
         );
       }
     const exists = `select 1 from ${TEA} r where exists (select 1 from product)`;
     const declared = await services[0]?.ask('user:ann', exists);
-    t.match(memberAt(declared?.json, 'hint'), /traversals and evidence join on nothing else$/, exists);
+    t.match(memberAt(declared?.json, 'hint'), /evidence and operators join on nothing else$/, exists);
   },
 );

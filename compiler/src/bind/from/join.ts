@@ -419,6 +419,6 @@ function hintOf({ sides, always }: Pick<UnsealedJoin, 'sides' | 'always'>, ctx: 
   const shown = keys.length > MOST_KEYS ? [...keys.slice(0, MOST_KEYS), '…'] : keys;
   const reach = keys.length === 0 ? 'nothing here has a sealed key' : `sealed keys here: ${shown.join(', ')}`;
   return always
-    ? `${reach}; NATURAL, passages, traversals and evidence join on nothing else`
+    ? `${reach}; NATURAL, passages, traversals, evidence and operators join on nothing else`
     : `${reach}; \`features.joins: any\` in the manifest allows any condition`;
 }
