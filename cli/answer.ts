@@ -57,7 +57,8 @@ export function answerNotes(answer: AnswerNotes): readonly string[] {
   const conditions = answer.redacted_conditions ?? [];
   if (conditions.length > 0)
     notes.push(`warning: masked column used in a filter, join, group or sort: ${conditions.join(', ')}`);
-  if (answer.truncated) notes.push('truncated: there are more rows than the server gives at once');
+  if (answer.truncated)
+    notes.push('truncated: rows beyond the limit of the server, or of `per_hop`, are missing');
   return notes;
 }
 

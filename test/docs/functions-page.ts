@@ -21,15 +21,17 @@ const HEAD = `# Functions, operators and casts
 
 The complete list of functions, operators and casts that OSL-SQL can use; nothing else in the database can be called. Each row is checked against the engine's own \`pg_proc\`, \`pg_operator\` and \`pg_cast\` (\`test/language/functions\`). This page is generated from the compiler's table; [osl-sql.md](osl-sql.md) describes the grammar.
 
-Types are those of Postgres. \`any\`, \`anyelement\`, \`anyarray\` and similar pseudo-types accept the same as there. \`…\` marks a last argument that may be repeated. _stable_: the result may depend on the session's settings or the clock; all others are immutable. _leakproof_: it can neither fail on a value nor reveal it, so a predicate made of it may run beside a row filter. Arguments from a fixed set, such as the unit of \`date_trunc\`, must be literals.
+Types are those of Postgres. \`any\`, \`anyelement\`, \`anyarray\` and similar pseudo-types accept the same as there. \`…\` marks a last argument that may be repeated. _stable_: the result may depend on the session's settings or the clock; _volatile_: it may differ at each call; all others are immutable. _leakproof_: it can neither fail on a value nor reveal it, so a predicate made of it may run beside a row filter. Arguments from a fixed set, such as the unit of \`date_trunc\`, must be literals.
 
-COALESCE, NULLIF, GREATEST, LEAST, CASE, CURRENT_DATE, CURRENT_TIMESTAMP, LOCALTIME and LOCALTIMESTAMP are part of the grammar and not listed. EXTRACT, SUBSTRING, POSITION, OVERLAY, TRIM, OVERLAPS and AT TIME ZONE may be written in SQL syntax. MEASURE and the twelve operators over RETRIEVE are in [osl-sql.md](osl-sql.md).
+COALESCE, NULLIF, GREATEST, LEAST, CASE, CURRENT_DATE, CURRENT_TIMESTAMP, LOCALTIME, LOCALTIMESTAMP, GROUPING, \`pg_typeof\`, \`row_to_json\` and the [JSON constructors](osl-sql.md#json) are part of the grammar and not listed. EXTRACT, SUBSTRING, POSITION, OVERLAY, TRIM, OVERLAPS and AT TIME ZONE may be written in SQL syntax. MEASURE is described in [metrics.md](metrics.md#querying-with-measure), the twelve operators over RETRIEVE in [operators.md](operators.md).
 `;
 
 const NOTES: Readonly<Record<FunctionDefinition['kind'], string>> = {
   scalar: '',
-  aggregate: 'Can be used with DISTINCT, ORDER BY, FILTER and OVER. `count(*)` is part of the grammar.\n\n',
-  ordered_set: 'The last argument is written in WITHIN GROUP (ORDER BY …).\n\n',
+  aggregate:
+    'Can be used with DISTINCT, ORDER BY, FILTER and OVER (DISTINCT and ORDER BY not together with OVER). `count(*)` is part of the grammar.\n\n',
+  ordered_set:
+    'The last argument is written in WITHIN GROUP (ORDER BY …). `rank`, `dense_rank`, `percent_rank` and `cume_dist` can be used in the same way, with the values of a hypothetical row.\n\n',
   window: 'Require OVER.\n\n',
   rows: 'Used in FROM, with WITH ORDINALITY and column aliases; those with one column also in the select list. In FROM, `unnest` accepts several arrays, and `jsonb_to_recordset(…) AS t(a int, b text)` and `jsonb_to_record` read objects. A `generate_series` may return a million rows; a longer one fails with 54000.\n\n',
 };

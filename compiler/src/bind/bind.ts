@@ -226,7 +226,9 @@ class FormFinder {
   #apart(a: OslForm | null, b: OslForm | null, at: () => Position | null): OslForm | null {
     if (a === null || b === null || a === b) return a ?? b;
     const construct = `a statement of two forms, ${NAMES[a]} and ${NAMES[b]},`;
-    const hint = 'join passages with entities on sealed keys, or ask for each by itself';
+    const hint = [a, b].includes('structured')
+      ? 'join them on sealed keys, or send a statement for each'
+      : 'send a statement for each';
     throw queryError('unsupported', { construct, hint }, at());
   }
 

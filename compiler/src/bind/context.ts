@@ -205,7 +205,7 @@ export class BindContext {
   /** Returns error E0511 for a whole row that is used for anything other than output. */
   wholeRow(at: Location): QueryError {
     const hint =
-      'it is shown at the top of the select list; elsewhere write c::text, to_jsonb(c) or its columns';
+      'select it in the statement itself, as a column; elsewhere write c::text, to_jsonb(c) or its columns';
     return this.unsupported('a whole row here', at, hint);
   }
 

@@ -152,7 +152,7 @@ export const ERRORS = Object.freeze({
   ]),
   ambiguous: row('E0511', '42702', 400, (p: { what: string; name: string }) => [
     `${p.what} \`${p.name}\` is ambiguous`,
-    'qualify it with a table alias, or cast its arguments',
+    'qualify a column with a table alias; cast the arguments of a function or operator',
   ]),
   duplicateAlias: row('E0511', '42712', 400, (p: { alias: string }) => [
     `table name \`${p.alias}\` is given twice`,

@@ -139,8 +139,8 @@ function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Acces
   const isLate = !keyFilters.every((f) => isHeldFirst(f, relation, catalog, access));
   if (filteredAfter === null && !isLate) return [];
   return [
-    'a filter on other rows than the passages held after the best passages were taken, so that fewer may come than match: ' +
-      `WHERE ${filteredAfter ?? 'retrieve'}.${facet.entityKey} IN (SELECT …) holds before, where the subquery stands by itself`,
+    'other rows than the passages were filtered after the best passages were selected, so fewer may be returned than match: ' +
+      `WHERE ${filteredAfter ?? 'retrieve'}.${facet.entityKey} IN (SELECT …), with an independent subquery, filters before`,
   ];
 }
 

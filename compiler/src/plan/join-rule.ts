@@ -56,8 +56,8 @@ export interface UnsealedJoin {
   readonly at: Expr | SourceId;
   /** The FROM items that are combined; a valid join would use their sealed keys. */
   readonly sides: readonly SourceId[];
-  /** True if the join is refused because of passages, traversals or evidence, whatever the manifest allows. */
-  readonly content: boolean;
+  /** True if no manifest allows the join: it is NATURAL, or has to do with passages, traversals or evidence. */
+  readonly always: boolean;
 }
 
 function readsOneItem(root: Query): boolean {
@@ -229,20 +229,20 @@ class JoinCheck {
   }
 
   #join({ on, strict }: Join, left: JoinPart, right: JoinPart, level: QueryLevel): void {
-    const content = left.content || right.content;
-    if (this.#joins === 'any' && !content && strict !== true) return;
+    const always = left.content || right.content || strict === true;
+    if (this.#joins === 'any' && !always) return;
     if (!left.governed && !right.governed) return;
     if ([left, right].some(({ madeOf }) => madeOf !== null && madeOf >= left.start)) return;
     const conditions = on.map(this.#conditionIn).filter((e) => e.kind !== 'boolean' || !e.value);
     const sides = level.items.slice(left.start, right.end);
     const wrong = conditions.find((e) => !this.#crosses(e, left, right));
-    if (wrong !== undefined) this.#report({ kind: 'condition', at: wrong, sides, content });
+    if (wrong !== undefined) this.#report({ kind: 'condition', at: wrong, sides, always });
     const isLinked =
       conditions.length > 0 ||
       left.linked.some((p) => p >= right.start && p < right.end) ||
       right.linked.some((p) => p >= left.start && p < left.end);
     const at = level.items[right.start] ?? 0;
-    if (!isLinked) this.#report({ kind: 'no condition', at, sides, content });
+    if (!isLinked) this.#report({ kind: 'no condition', at, sides, always });
   }
 
   /** True if `e` equates a sealed key of each side. */
@@ -312,11 +312,12 @@ class JoinCheck {
     if (owner === undefined || owner === level || owner.governed === level.governed) return;
     const content = this.#contents.has(ref.source) || owner.contents < level.contents;
     if (this.#joins === 'any' && !content) return;
-    this.#report({ kind: 'outward', at: ref, sides: [...owner.items, ...level.items], content });
+    this.#report({ kind: 'outward', at: ref, sides: [...owner.items, ...level.items], always: content });
   }
 
   #reportAt(kind: UnsealedJoin['kind'], at: Expr, level: QueryLevel, content: boolean): void {
-    this.#report({ kind, at, sides: level.items, content });
+    const always = content || level.items.some((id) => this.#contents.has(id));
+    this.#report({ kind, at, sides: level.items, always });
   }
 
   #report(found: UnsealedJoin): void {

@@ -10,9 +10,9 @@ function keysHere(names: string): string {
 export const FOLLOWED: Readonly<Record<string, string>> = {
   'send exactly one SELECT': 'select 1',
   'ask with SELECT': 'select id from customer',
-  'it is shown at the top of the select list; elsewhere write c::text, to_jsonb(c) or its columns':
+  'select it in the statement itself, as a column; elsewhere write c::text, to_jsonb(c) or its columns':
     'select id from customer c order by c::text',
-  'qualify it with a table alias, or cast its arguments':
+  'qualify a column with a table alias; cast the arguments of a function or operator':
     'select c.id from customer c join "order" o on o.customer_id = c.id',
   'give each FROM item its own alias': 'select 1 from customer c join "order" o on c.id = o.customer_id',
   [keysHere('c.id, o.id, o.customer_id')]: 'select 1 from customer c join "order" o on o.customer_id = c.id',
@@ -27,6 +27,13 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
     'select id from customer c where exists (select 1 from "order" o where o.customer_id = c.id)',
   [keysHere('c.id, "order".id, "order".customer_id')]:
     'select 1 from customer c join lateral (select 1 from "order" where customer_id = c.id) x on true',
+  'there is one without `direction`':
+    "select id from traverse(anchor => 'customer', target => 'order', keys => (1))",
+  'there is one without `via`':
+    "select id from traverse(anchor => 'order', target => 'product', keys => (1))",
+  'read it FROM "order", or ask with a metrics body': 'select measure(revenue) from "order"',
+  'an operator takes the name of a text column first; compute a text in a derived table':
+    "select similarity(t, 'tea') from (select label || 'x' as t from product) p",
   'join it to one of the entities that it links':
     'select l.pieces from line l join product p on l.product_id = p.id',
   "FROM RETRIEVE(facet => 'labels', query => '…', top_k => 5)":

@@ -136,7 +136,7 @@ export const WRONG: readonly Wrong[] = [
     'E0511',
     '1:8',
     'column `id` is ambiguous',
-    'qualify it with a table alias, or cast its arguments',
+    'qualify a column with a table alias; cast the arguments of a function or operator',
   ]),
   wrong('user:ann', 'select 1 from customer c join ‸"order" c on c.id = c.customer_id', [
     'E0511',
@@ -360,7 +360,7 @@ export const WRONG: readonly Wrong[] = [
     'E0511',
     '1:34',
     'a whole row here is not part of OSL-SQL',
-    'it is shown at the top of the select list; elsewhere write c::text, to_jsonb(c) or its columns',
+    'select it in the statement itself, as a column; elsewhere write c::text, to_jsonb(c) or its columns',
   ]),
   wrong('user:ann', 'select (1, 2) ‸~ (3, 4)', [
     'E0511',
@@ -511,6 +511,16 @@ export const WRONG: readonly Wrong[] = [
     'object `prodct` is not declared',
     'perhaps you meant `product`',
   ]),
+  wrong(
+    'user:ann',
+    "select id from ‸traverse(anchor => 'customer', target => 'order', keys => (1), direction => 'out')",
+    ['E1001', '1:16', 'no declared way between `customer` and `order`', 'there is one without `direction`'],
+  ),
+  wrong(
+    'user:ann',
+    "select id from ‸traverse(anchor => 'order', target => 'product', keys => (1), via => 'order_customer')",
+    ['E1001', '1:16', 'no declared way between `order` and `product`', 'there is one without `via`'],
+  ),
   wrong('user:ann', "select id from ‸traverse(anchor => 'order', target => 'product')", [
     'E0511',
     '1:16',
@@ -531,7 +541,12 @@ export const WRONG: readonly Wrong[] = [
   wrong(
     'user:ann',
     "select ‸id, evidence from product p join retrieve(facet => 'labels', query => 'tea', top_k => 5) r on r.id = p.id where p.id = 1",
-    ['E0511', '1:8', 'column `id` is ambiguous', 'qualify it with a table alias, or cast its arguments'],
+    [
+      'E0511',
+      '1:8',
+      'column `id` is ambiguous',
+      'qualify a column with a table alias; cast the arguments of a function or operator',
+    ],
   ),
   wrong('user:ann', 'select ‸measure(revenu) from "order"', [
     'E0512',
@@ -539,11 +554,17 @@ export const WRONG: readonly Wrong[] = [
     'metric `revenu` is not declared',
     'perhaps you meant `revenue`',
   ]),
-  wrong('user:ann', 'select ‸measure(revenue) from customer', [
-    'E0512',
+  wrong('user:ann', "select ‸similarity(label || 'x', 'tea') from product", [
+    'E0511',
     '1:8',
-    'metric `revenue` is not declared',
-    null,
+    'function `similarity` is not part of OSL-SQL',
+    'an operator takes the name of a text column first; compute a text in a derived table',
+  ]),
+  wrong('user:ann', 'select ‸measure(revenue) from customer', [
+    'E1001',
+    '1:8',
+    'metric `revenue` takes rows of `order`, which FROM lacks',
+    'read it FROM "order", or ask with a metrics body',
   ]),
   wrong('user:ann', 'select o.id from "order" o where ‸measure(revenue) > 1', [
     'E0511',
@@ -645,7 +666,7 @@ export const WRONG: readonly Wrong[] = [
     'E0511',
     '1:47',
     'column `a` is ambiguous',
-    'qualify it with a table alias, or cast its arguments',
+    'qualify a column with a table alias; cast the arguments of a function or operator',
   ]),
   wrong('user:ann', 'select 1 from (customer c join ‸"order" o on o.customer_id = c.id) as j', [
     'E0511',

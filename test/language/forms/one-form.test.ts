@@ -188,7 +188,7 @@ const REFUSED: readonly (readonly [sql: string, told: RegExp])[] = [
   [`select text from ${TEA} a join ${WALK} b on a.id = b.id`, /TRAVERSE, `evidence` or operators/],
 ];
 
-/** Columns of passages, walks and evidence that are never joined on, whatever the manifest says of joins. */
+/** Joins that are refused whatever the manifest says of joins. */
 const UNJOINED: readonly string[] = [
   `select 1 from product p join ${TEA} r on p.label = r.text`,
   `select 1 from product p join (select text as x from ${TEA}) r on r.x = p.label`,
@@ -209,6 +209,7 @@ const UNJOINED: readonly string[] = [
   `select 1 from ${TEA} r join (values ('tea')) v (x) on v.x = r.text`,
   `select 1 from customer c join ${WALK} w on c.name = w.label`,
   'select evidence from product p join customer c on c.name = p.label where p.id in (1)',
+  'select 1 from customer natural join "order"',
 ];
 
 async function serviceWith(joins: 'declared' | 'any'): Promise<Forms> {
@@ -240,17 +241,31 @@ t.test('a statement of two forms is refused, with the place of the second', asyn
       const answer = await forms.ask('user:ann', sql);
       t.match(answer, { status: 400, code: 'E0511', message }, sql);
     }
+  const hint = async (sql: string): Promise<unknown> =>
+    memberAt((await services[0]?.ask('user:ann', sql))?.json, 'hint');
+  t.match(await hint(`select id from ${WALK} union select id from product`), /join them on sealed keys/);
+  const passages = `select p.id from product p join ${TEA} r on p.id = r.id`;
+  t.equal(await hint(`select id from ${TEA} union ${passages}`), 'send a statement for each');
   const [first] = REFUSED;
   const answer = await services[0]?.ask('user:ann', first?.[0] ?? '');
   t.same(memberAt(memberAt(answer?.json, 'position'), 'column'), (first?.[0].indexOf('product') ?? 0) + 1);
 });
 
-t.test('passages, walks and evidence are joined on sealed keys, whatever the manifest says', async (t) => {
-  for (const forms of services)
-    for (const sql of UNJOINED) {
-      const answer = await forms.ask('user:ann', sql);
-      t.match(answer, { status: 400, code: 'E0514' }, sql);
-    }
-  const any = await services[1]?.ask('user:ann', UNJOINED[0] ?? '');
-  t.match(memberAt(any?.json, 'hint'), /passages, walks and evidence are joined on nothing else$/);
-});
+t.test(
+  'what joins on sealed keys alone does so whatever the manifest says, and the hint says so',
+  async (t) => {
+    for (const forms of services)
+      for (const sql of UNJOINED) {
+        const answer = await forms.ask('user:ann', sql);
+        t.match(answer, { status: 400, code: 'E0514' }, sql);
+        t.match(
+          memberAt(answer.json, 'hint'),
+          /NATURAL, passages, traversals, evidence and operators join on nothing else$/,
+          sql,
+        );
+      }
+    const exists = `select 1 from ${TEA} r where exists (select 1 from product)`;
+    const declared = await services[0]?.ask('user:ann', exists);
+    t.match(memberAt(declared?.json, 'hint'), /evidence and operators join on nothing else$/, exists);
+  },
+);

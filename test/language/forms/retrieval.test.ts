@@ -328,11 +328,11 @@ t.test('what the order of the contract leaves for later is said, and how to ask 
     for (const more of [{}, { explain: true }]) {
       const { json } = await ask('user:ann', osql, more);
       const [notice, ...rest] = at(json, 'notices') as readonly string[]; // as the schema has it
-      t.match(notice, 'WHERE r.article_id IN (SELECT …) holds before', osql);
+      t.match(notice, 'WHERE r.article_id IN (SELECT …), with an independent subquery, filters before', osql);
       t.same(rest, []);
     }
     const { raw } = await client.simple(osql);
-    t.match(raw.toString('utf8'), 'holds before');
+    t.match(raw.toString('utf8'), 'filters before');
   }
   for (const osql of [
     `select r.text from ${notes('report', 2)} r join osl.entities.article a on a.id = r.article_id`,

@@ -379,6 +379,9 @@ test('the shop', async (t) => {
       [{ metrics: ['revenue_so_far'], group_by: ['metric_time'] }, 'E0512'],
       [{ metrics: ['net'] }, 'E0512'],
       [{ metrics: ['refunded'] }, 'E0512'],
+      // Its filter reads a parent, over a key that the caller may not see.
+      [{ metrics: ['settled_for'] }, 'E0512'],
+      [{ osql: 'select measure(settled_for) from "order"' }, 'E0512'],
       [{ metrics: ['orders'], group_by: ['refund'] }, 'E0512'],
       [{ metrics: ['orders'], group_by: ['order__placed_a'] }, 'E0512'],
       [{ metrics: ['orders'], group_by: ['metric_time'] }, 'E1001'],
@@ -407,7 +410,7 @@ test('the shop', async (t) => {
         const { code, detail, hint } = (await rest.ask('user:blind', { metrics: [metric], ...more })).json();
         return `${code} ${detail} ${hint}`.replaceAll(metric, '…');
       };
-      for (const hidden of ['buyers', 'refunded', 'net', 'revenue_so_far'])
+      for (const hidden of ['buyers', 'refunded', 'net', 'revenue_so_far', 'settled_for'])
         t.equal(await said(hidden), await said('xyzzy'), `${hidden} ${JSON.stringify(more)}`);
     }
   });

@@ -124,6 +124,12 @@ export const MANIFEST_CASES: readonly Case[] = [
     told: ['28:34-46 M2011 object `buyers` is not declared'],
   },
   {
+    name: 'a computed column of a parent whose name is nearly right',
+    from: '    columns: [id, customer_id, amount]\n',
+    to: '    columns: [id, customer_id, amount]\n    computed: { c: { expression: "custmer.tax" } }\n',
+    told: ['28:34-47 M2011 object `custmer` is not declared (perhaps you meant `customer`)'],
+  },
+  {
     name: 'a computed column of itself',
     from: '    columns: [id, customer_id, amount]\n',
     to: '    columns: [id, customer_id, amount]\n    computed: { c: { expression: "c + 1" } }\n',
@@ -309,6 +315,14 @@ export const MANIFEST_CASES: readonly Case[] = [
     to: '3',
     told: [
       "54:41-42 M1001 `expression` must be text, not a number (Aggregate over the entity's columns: `sum(amount)`; for a derived metric an expression over metrics: `revenue - refunds`.)",
+    ],
+  },
+  {
+    name: 'a type of values, which no column has',
+    from: 'body: { type: text }',
+    to: 'body: { type: json }',
+    told: [
+      '12:25-29 M2004 type `json` is not known ({ type: text, stored: json } reads the column as text)',
     ],
   },
   {

@@ -84,7 +84,7 @@ t.test('an answer says how many rows, what is masked, and that there are more', 
   t.same(lines.slice(-3), [
     '(the first 2 rows)',
     'masked: person.email',
-    'truncated: there are more rows than the server gives at once',
+    'truncated: rows beyond the limit of the server, or of `per_hop`, are missing',
   ]);
   t.match(
     formatAnswer({ ...ANSWER, rows: ANSWER.rows.slice(1), row_count: 1, truncated: false }),

@@ -308,7 +308,7 @@ export function unknownFunction(
   const overloads = functionsNamed(name);
   if (overloads.length === 0) {
     const words = ctx.world === 'semantic' ? OPERATOR_WORDS : [];
-    const takes = INSTEAD.get(name);
+    const takes = INSTEAD.get(name) ?? (words.includes(name) ? OF_A_COLUMN : undefined);
     const near =
       takes === undefined ? nearest(name, new Set([...FUNCTIONS.map((f) => f.name), ...words])) : null;
     return ctx.error(
@@ -325,6 +325,7 @@ export function unknownFunction(
 
 const OF_COMPOSITES =
   'the model has no composite types; read the members by jsonb_to_record(…) AS t(a int, b text)';
+const OF_A_COLUMN = 'an operator takes the name of a text column first; compute a text in a derived table';
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ...['json', 'jsonb'].flatMap((json): [string, string][] => [
     [`${json}_populate_record`, OF_COMPOSITES],

@@ -402,13 +402,13 @@ export function requireSealedJoins(root: Query, ctx: BindContext): void {
 /** Returns error E0514 for a condition that cannot be bound because of its types or the kind of join. */
 function unsealedCondition(
   items: readonly ScopeItem[],
-  content: boolean,
+  always: boolean,
   because: string,
   at: Location,
   ctx: BindContext,
 ): QueryError {
   ctx.recordItems(items);
-  const hint = hintOf({ sides: items.map((i) => i.source), content }, ctx);
+  const hint = hintOf({ sides: items.map((i) => i.source), always }, ctx);
   return ctx.error('unsealedJoin', { detail: `${DETAILS.condition}: ${because}`, hint }, at);
 }
 
@@ -417,10 +417,10 @@ function faultPlace({ at }: UnsealedJoin, ctx: BindContext): Position | null {
 }
 
 /**
- * Returns a hint that lists the available sealed keys and, for joins without content, the manifest setting that allows
- * other conditions.
+ * Returns a hint that lists the available sealed keys, and the manifest setting that allows other conditions, if one
+ * does.
  */
-function hintOf({ sides, content }: Pick<UnsealedJoin, 'sides' | 'content'>, ctx: BindContext): string {
+function hintOf({ sides, always }: Pick<UnsealedJoin, 'sides' | 'always'>, ctx: BindContext): string {
   const keys = [...new Set(sides)].flatMap((source) => {
     const item = ctx.itemOf(source);
     if (item === undefined || !isNameable(item.alias)) return [];
@@ -430,7 +430,7 @@ function hintOf({ sides, content }: Pick<UnsealedJoin, 'sides' | 'content'>, ctx
   });
   const shown = keys.length > MOST_KEYS ? [...keys.slice(0, MOST_KEYS), '…'] : keys;
   const reach = keys.length === 0 ? 'nothing here has a sealed key' : `sealed keys here: ${shown.join(', ')}`;
-  return content
-    ? `${reach}; passages, walks and evidence are joined on nothing else`
+  return always
+    ? `${reach}; NATURAL, passages, traversals, evidence and operators join on nothing else`
     : `${reach}; \`features.joins: any\` in the manifest allows any condition`;
 }

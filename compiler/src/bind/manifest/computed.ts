@@ -12,6 +12,7 @@ import {
 import { columnRef } from '../../plan/nodes.js';
 import type { EntityScan, Expr, FromItem, Operation } from '../../plan/plan.js';
 import { identifier } from '../../text/sql-text.js';
+import { nearestIdentifier } from '../../text/text.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { infix } from '../expressions/operands.js';
@@ -200,7 +201,14 @@ function keysOnWay(
 function parentOf(item: ScopeItem, link: string, ctx: BindContext, at: Location): ScopeItem {
   const { relation, parents } = item;
   const edge = relation === null ? null : edgeNamed(link, relation, ctx, at);
-  if (edge === null) throw ctx.error('unknownRelation', { relation: link, near: null }, at);
+  if (edge === null) {
+    const links = relation === null ? [] : linksFrom(relation.name, ctx.catalog);
+    const near = nearestIdentifier(
+      link,
+      links.flatMap((e) => (ctx.access.relations.has(e.to) ? [e.name, e.to] : [])),
+    );
+    throw ctx.error('unknownRelation', { relation: link, near }, at);
+  }
   if (parents === undefined) throw ctx.unsupported(`a column of \`${edge.to}\` here`, at);
   const known = parents.find((p) => p.edge === edge.name);
   if (known !== undefined) return known.item;
@@ -253,9 +261,11 @@ function parentAt(item: ScopeItem, edge: Edge, ctx: BindContext): ParentItem {
   return Object.freeze({ edge: edge.name, item: parent, scan, on: Object.freeze(on) });
 }
 
-function keyOf({ source, relation }: ScopeItem, name: string, ctx: BindContext): Expr {
-  ctx.use(source, name);
-  return columnRef(source, name, (relation === null ? null : columnOf(relation, name))?.type ?? 'text');
+/** @throws QueryError E0512 if the caller may not see the key, E2101 if a rule denies it */
+function keyOf(item: ScopeItem, name: string, ctx: BindContext): Expr {
+  const { column } = named([name], item, ctx, undefined);
+  ctx.use(item.source, name);
+  return columnRef(item.source, name, column.type);
 }
 
 /**

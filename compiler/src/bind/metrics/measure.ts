@@ -108,7 +108,7 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
   const { ctx } = env;
   requireAggregates('a metric', node.location, env);
   const metric = ctx.catalog.metrics.get(name);
-  if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx)) {
+  if (metric === undefined || !isReadable(metric, ctx)) {
     if (metric !== undefined && isDenied(metric, ctx))
       throw ctx.error('denied', { object: name }, node.location);
     throw unknownMetric(name, node, env);
@@ -133,7 +133,7 @@ function ofCaller(expr: Expr): Expr {
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric: null }) : below;
 }
 
-/** True if FROM contains an entity of the metric. Otherwise the metric is reported as unknown. */
+/** True if FROM contains an entity of the metric. */
 function isInFrom(metric: Metric, env: BindEnvironment): boolean {
   return leafUses(metric, env.ctx.catalog).some((leaf) => itemOf(leaf.metric, env) !== undefined);
 }
@@ -145,17 +145,24 @@ function itemOf(leaf: LeafMetric, env: BindEnvironment): ScopeItem | undefined {
 
 /** Refuses a metric whose value would be wrong because FROM lacks rows that it needs, or repeats them. */
 function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: BindEnvironment, location: Location): void {
-  const fault = misplacement(leaf, env);
+  const fault = misplacement(metric, leaf, env);
   if (fault === null) return;
   const detail = `metric \`${metric.name}\` ${fault.detail}`;
   throw env.ctx.unresolvable(detail, location, fault.hint);
 }
 
-function misplacement(leaf: LeafMetric, env: BindEnvironment): { detail: string; hint: string } | null {
+function misplacement(
+  metric: Metric,
+  leaf: LeafMetric,
+  env: BindEnvironment,
+): { detail: string; hint: string } | null {
   const body = 'ask with a metrics body';
   const item = itemOf(leaf, env);
-  if (item === undefined)
-    return { detail: `also takes rows of \`${leaf.entity}\`, which FROM lacks`, hint: body };
+  if (item === undefined) {
+    const ofOne = leafUses(metric, env.ctx.catalog).every((use) => use.metric.entity === leaf.entity);
+    const hint = ofOne ? `read it FROM ${identifier(leaf.entity)}, or ${body}` : body;
+    return { detail: `takes rows of \`${leaf.entity}\`, which FROM lacks`, hint };
+  }
   const { from, metricRows } = env.scope;
   const fan = from === undefined ? null : fanOutOf(from, item.source);
   if (fan === null || (metricRows !== undefined && rowKey(item, env) !== null)) return null;

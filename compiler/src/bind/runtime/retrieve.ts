@@ -161,7 +161,9 @@ function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindContext)
     });
   }
   const name = ['fuse', 'weights'].find((n) => args.byName.has(n));
-  if (name !== undefined) throw ctx.mismatch(`\`${name}\` is for two legs`, at(name), "mode => 'hybrid'");
+  const hint =
+    facet.lexicalLeg === undefined ? `leave \`${name}\` out: the facet has one leg` : "mode => 'hybrid'";
+  if (name !== undefined) throw ctx.mismatch(`\`${name}\` is for two legs`, at(name), hint);
   return Object.freeze({ mode });
 }
 

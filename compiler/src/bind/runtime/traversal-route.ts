@@ -103,7 +103,9 @@ export function routeOf(
     const [lost] = denied.size === 0 ? [] : routesBetween(anchor, target, all, direction);
     const object = lost?.map((s) => denied.get(s.edge)).find((o) => o !== undefined);
     if (object !== undefined) throw ctx.error('denied', { object }, at);
-    const hint = linksText(anchor, usable);
+    const limits = [...(via === null ? [] : ['`via`']), ...(direction === null ? [] : ['`direction`'])];
+    const isOpen = limits.length > 0 && routesBetween(anchor, target, usable, null).length > 0;
+    const hint = isOpen ? `there is one without ${limits.join(' and ')}` : linksText(anchor, usable);
     throw ctx.unresolvable(`no declared way between ${between}`, at, hint);
   }
   if (others.length > 0) {

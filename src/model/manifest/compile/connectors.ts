@@ -133,8 +133,11 @@ function tableColumnOf(
   const declared = declaredColumn(document.type);
   if (declared === null) {
     const length = document.type.includes('(') ? 'a length or precision that the type has' : null;
-    const hint =
-      length ?? suggestion(document.type, SCALAR_TYPES) ?? `known types: ${SCALAR_TYPES.join(', ')}`;
+    const asText = `{ type: text, stored: ${document.type} } reads the column as text`;
+    // `json` is a type of values, and no column has it.
+    const types = SCALAR_TYPES.filter((type) => declaredColumn(type) !== null);
+    const near = document.type === 'json' ? asText : suggestion(document.type, types);
+    const hint = length ?? near ?? `known types: ${types.join(', ')}; ${asText}`;
     problems.add(CODES.unknownType, [...path, 'type'], `type \`${document.type}\` is not known`, hint);
   }
   return Object.freeze({

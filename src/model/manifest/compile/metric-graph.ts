@@ -174,7 +174,7 @@ function cumulativeFault(
   }
   if (entities.size > 1) {
     const message = `\`${base}\` takes rows of several entities, so no one time orders them`;
-    return { message, hint: 'make each part cumulative, and derive from those' };
+    return { message, hint: 'declare such a metric for each part, and derive from those' };
   }
   const [entity] = entities;
   const relation = relations.get(entity ?? '');
