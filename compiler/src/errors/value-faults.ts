@@ -87,8 +87,8 @@ export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string,
   [
     '54000',
     [
-      'a value, or what a function or a recursive query makes, is beyond its limit',
-      'a value has at most 1 GB, and a text no character of number 0',
+      'a value, or the number of rows that a function or recursive query makes, exceeds its limit',
+      'make fewer rows; a value has at most 1 GB, and a text has no character of number 0',
     ],
   ],
   ['54001', ['the statement is too complex for the database', 'ask in several smaller statements']],
