@@ -45,7 +45,7 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
   'intro.2': ABOUT_ITSELF,
   'intro.3': ABOUT_ITSELF,
   'service.1': unmet(
-    'every question over HTTP and MCP does, but the Postgres wire reads too, by the same spine, and `/osl/sample` shows rows',
+    'every other way to read takes the same steps, but is another endpoint: the Postgres port, `/osl/sample`, which shows rows, and `/osl/subscribe`, which runs a query again and again and tells that its answer has changed',
   ),
   'service.1.2': sameAs('osql.3'),
   'service.1.3': ABOUT_ITSELF,
