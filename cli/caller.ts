@@ -4,7 +4,7 @@ import { localServerUrl } from './client.js';
 import { usage } from './exit.js';
 import { settingsOf } from './flags.js';
 import type { IssuedToken } from './issuer.js';
-import { note } from './output.js';
+import { note, wantsJson } from './output.js';
 import { readServerFile, runningServer } from './server-file.js';
 
 export interface CallerFlags {
@@ -75,7 +75,7 @@ async function tokenOfLogin(
 
 function assumed(subjects: readonly string[], settings: Settings): string {
   const subject = assumedSubject(subjects, settings);
-  note(`asking as ${subject} (choose with --subject)`);
+  if (!wantsJson()) note(`asking as ${subject} (choose with --subject)`);
   return subject;
 }
 

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { disableWasmOptimization } from '../src/base/threads/thread.js';
 import { readSetting } from '../src/service/settings/table.js';
 import { EXIT, Failure, failureJson, toFailure } from './exit.js';
-import { flush, note } from './output.js';
+import { flush, note, wantsJson } from './output.js';
 import { program } from './program.js';
 
 /** Runs the command line `argv` and ends the process. */
@@ -19,12 +19,6 @@ export async function run(argv: readonly string[]): Promise<void> {
   }
   await flush();
   process.exit();
-}
-
-function wantsJson(): boolean {
-  const words = process.argv.slice(2);
-  const end = words.indexOf('--');
-  return words.slice(0, end < 0 ? words.length : end).includes('--json');
 }
 
 function commanderJson(text: string): string {

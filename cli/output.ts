@@ -5,6 +5,13 @@ export function print(text: string): void {
 /** Moves the cursor home and clears the terminal. */
 export const CLEAR = '\u001b[H\u001b[2J';
 
+/** True with `--json`: standard error then has nothing but errors, as JSON. */
+export function wantsJson(): boolean {
+  const words = process.argv.slice(2);
+  const end = words.indexOf('--');
+  return words.slice(0, end < 0 ? words.length : end).includes('--json');
+}
+
 /** Prints to standard error a text that is not part of the answer. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);

@@ -3,6 +3,7 @@ import { surveyPostgres, UpstreamFailure } from '../src/engine/index.js';
 import type { Connector } from '../src/model/manifest/index.js';
 import {
   clearingScript,
+  ForeignRowSecurity,
   MissingPrivilege,
   type RowSecurityDesign,
   type RowSecurityStatus,
@@ -130,6 +131,8 @@ async function asOwner(
     await work(owner);
   } catch (error) {
     if (error instanceof MissingPrivilege) throw failed(`connector \`${name}\`: ${error.message}`, hint);
+    if (error instanceof ForeignRowSecurity)
+      throw failed(`connector \`${name}\`: ${error.message}`, 'nothing was changed');
     if (error instanceof UpstreamFailure)
       throw failed(`connector \`${name}\`: ${error.message}`, adviceFor(error));
     throw error;

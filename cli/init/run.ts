@@ -11,7 +11,12 @@ import {
 } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { MANIFEST_SCHEMA, POLICY_SCHEMA, systemUrlVariable } from '../../src/model/manifest/index.js';
-import { clearingScript, MissingPrivilege, writeRowSecurity } from '../../src/model/row-security/index.js';
+import {
+  clearingScript,
+  ForeignRowSecurity,
+  MissingPrivilege,
+  writeRowSecurity,
+} from '../../src/model/row-security/index.js';
 import { tenantKeys } from '../../src/service/keys.js';
 import { loadServed } from '../../src/service/model.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
@@ -192,7 +197,8 @@ async function writeRowPolicies(stage: Stage, { survey }: ConnectedDatabase, rea
       await writeRowSecurity(survey.system, design, rowSecurityKey(key, connector.name));
     }
   } catch (error) {
-    if (error instanceof MissingPrivilege) throw usage(`--row-security: ${error.message}`);
+    if (error instanceof MissingPrivilege || error instanceof ForeignRowSecurity)
+      throw usage(`--row-security: ${error.message}`);
     throw error;
   }
 }

@@ -14,7 +14,8 @@ export const DEFAULT_ISSUER = 'service';
 /** The reasons for refusing a token. They name the rule and contain nothing from the token. */
 export const TOKEN_FAULTS = Object.freeze({
   size: `it is larger than ${MAX_TOKEN_BYTES} bytes`,
-  parts: 'it is not a JWT (expected header.payload.signature, each in base64url)',
+  parts:
+    'it is not a JWT (header.payload.signature, each in base64url); HTTP carries it in one header, `Authorization: Bearer <token>`',
   header: 'its header is not a JSON object in UTF-8',
   payload: 'its payload is not a JSON object in UTF-8',
   duplicateKey: 'it names a JSON key twice',

@@ -96,7 +96,7 @@ Code, SQLSTATE and message are the same wherever an entry of the first table occ
 | wire | begins DETAIL: \`E0512, request <id>\` | as in the table; at a login it is FATAL | | in the words of a session |
 | CLI | as REST, on standard error | | an [exit status](cli-output.md) | in the words of the command line |
 
-On the Postgres port, a client may also send several queries at a time, EXPLAIN, and an empty statement, which other surfaces refuse. It also has errors of its own. Errors of the protocol have an SQLSTATE but no code, and use Postgres' own wording: a portal that does not exist, an unknown session parameter. The same applies to errors of statements about the catalog (\`pg_catalog\`, \`information_schema\`), which are answered by a Postgres without data. The audit log has their SQLSTATE instead of a code. The SQLSTATEs of the protocol are`;
+On the Postgres port, a client may also send several queries at a time, EXPLAIN, and an empty statement, which other surfaces refuse. It also has errors of its own. Errors of the protocol have an SQLSTATE but no code, and use Postgres' own wording: a portal that does not exist, an unknown session parameter. The same applies to errors of statements that read the catalog (\`pg_catalog\`, \`information_schema\`) or no table at all (\`select 1/0\`), which are answered by a Postgres without data. The audit log has their SQLSTATE instead of a code. The SQLSTATEs of the protocol are`;
 
 const CAUSES = `## Causes, and what to do
 
@@ -105,7 +105,7 @@ const CAUSES = `## Causes, and what to do
 
 const EVALUATIONS = `## Values that cannot be computed with
 
-An error in a value is the caller's, and 400. A fault that can be detected in a literal or parameter before the query runs is E0511: a literal that does not have the form of its type, or a value outside its range. A fault that appears only when the database computes is E0529, with the SQLSTATE of the database and this message and hint:
+An error in a value is the caller's, and 400. A fault that can be detected in a literal or parameter before the query runs is E0511, with Postgres' SQLSTATE for the value (22P02, 22003, 22007, 22008; 2201X for a negative OFFSET): a literal that does not have the form of its type, or a value outside its range. A fault that appears only when the database computes is E0529, with the SQLSTATE of the database and this message and hint:
 
 | SQLSTATE | message | hint |
 |---|---|---|`;

@@ -226,6 +226,7 @@ export const ERRORS = Object.freeze({
   ]),
   keyNotClear: row('E0515', '42501', 403, (p: { column: string }) => [
     `key \`${p.column}\` is masked for you, so it cannot be used to join`,
+    'leave out the join, or request access to the unmasked key',
   ]),
   emptySql: row('E0246', '42601', 400, () => ["the body's `sql` is empty"]),
   unknownFacet: row('E0241', '42704', 400, (p: { facet: string; near?: string | null }) => [
@@ -473,6 +474,7 @@ export const ERRORS = Object.freeze({
   ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
+    'encoder operators (SIMILARITY, CLASSIFY, TAG, RANK, …) need none; whoever runs the server can set OSL_CHAT_URL',
   ]),
   contentUnavailable: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
     `the content of facet \`${p.facet}\` is unavailable: ${p.reason}`,

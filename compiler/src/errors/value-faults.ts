@@ -87,7 +87,7 @@ export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string,
   [
     '54000',
     [
-      'a value, or what a function or a recursive query makes, is beyond its limit',
+      'a value, or the number of rows that a function or recursive query makes, exceeds its limit',
       'a series or a recursive query has at most 1,000,000 rows, a value 1 GB, and a text no character of number 0',
     ],
   ],

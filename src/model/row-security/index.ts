@@ -3,6 +3,7 @@ export { type RowSecurityDesign, rowSecurityOf, SCHEMA, SETTING } from './design
 export { RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
 export {
   clearingScript,
+  ForeignRowSecurity,
   MissingPrivilege,
   OTHERS_POLICY,
   ROWS_POLICY,

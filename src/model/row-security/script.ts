@@ -162,10 +162,13 @@ export const DIGEST = sql`encode(sha256(convert_to(concat_ws(' ', p.polcmd, p.po
 /** A role lacks a privilege needed to install row security; the message names both. */
 export class MissingPrivilege extends Error {}
 
+/** The database has row security of another gateway; the message says for which role. */
+export class ForeignRowSecurity extends Error {}
+
 /**
  * Replaces the installed row security with `design` in one transaction, with the rights of the tables' owner.
  *
- * @throws MissingPrivilege; UpstreamFailure, in which case nothing has changed
+ * @throws MissingPrivilege; ForeignRowSecurity; UpstreamFailure, in which case nothing has changed
  */
 export async function writeRowSecurity(
   door: SystemEngine,
@@ -193,7 +196,7 @@ async function checkPrivileges(door: SystemEngine, { tables, role }: RowSecurity
   );
   const [guarded] = Array.isArray(row?.['guarded']) ? row['guarded'].map(String) : [];
   if (guarded !== undefined) {
-    throw new MissingPrivilege(
+    throw new ForeignRowSecurity(
       `row security of another gateway, for role ${guarded}, stands in this database; \`osl row-security --drop\` ends it`,
     );
   }

@@ -104,9 +104,13 @@ function authoritiesOf(tls: HttpTls | null): string {
   return `${tls?.ca}\n${tls?.crl}`;
 }
 
+const NOT_A_PROXY = Object.assign(new Error('CONNECT'), { code: 'HPE_INVALID_METHOD' });
+
 function withTimeout(server: Server, handler: RequestListener, ms: number): Server {
   // Without this, Node answers 417, unrecorded, to an expectation other than `100-continue`; it may be ignored.
   server.on('checkExpectation', handler);
+  // Without this, Node closes the connection of a CONNECT, unrecorded and without an answer.
+  server.on('connect', (_request, socket) => server.emit('clientError', NOT_A_PROXY, socket));
   server.on('error', () => undefined); // also reported to the caller of listen; failed connections need no action
   return server.setTimeout(ms);
 }

@@ -267,7 +267,7 @@ export const searchPath: SettingKind = {
           )
         : [];
     if (!schemas.includes('entities') || schemas.some((n) => n !== 'entities' && !ABSENT_SCHEMAS.has(n)))
-      throw new ValueFault('parameter "search_path" cannot be another than "entities" on this server', {
+      throw new ValueFault('parameter "search_path" must be "entities" on this server', {
         hint: 'Available values: entities, beside it "$user" and public.',
       });
     return text;

@@ -103,7 +103,7 @@ const COMPUTED: readonly WrongValue[] = [
   computed(
     'select ‸chr(0)',
     '54000',
-    /^a value, or what a function or a recursive query makes, is beyond its limit$/,
+    /^a value, or the number of rows that a function or recursive query makes, exceeds its limit$/,
   ),
 ];
 

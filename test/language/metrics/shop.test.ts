@@ -327,7 +327,7 @@ test('the shop', async (t) => {
       [{ metrics: ['profit'] }, 400, 'E0512', /`profit`/],
       [{ metrics: ['refundd'] }, 400, 'E0512', /`refunded`/],
       [{ metrics: ['revenue'], group_by: ['order__regio'] }, 400, 'E0512', /`order__region`/],
-      [{ metrics: ['revenue'], group_by: ['region'] }, 400, 'E0512', /`region`/],
+      [{ metrics: ['revenue'], group_by: ['region'] }, 400, 'E0512', /`\w+__region`/],
       [{ metrics: [] }, 400, 'E0511', /metric/],
       [{ metrics: ['revenue'], group_by: ['a'], groupBy: ['b'] }, 400, 'E0511', /the same field/],
       [{ metrics: ['revenue'], grain: 'fortnight' }, 400, 'E0511', /one of second/],

@@ -28,7 +28,7 @@ const NOT_SHOWN = untestable('the contract leaves it open');
 const SUPERSEDED = untestable('the contract itself says that it is superseded');
 const FUTURE = untestable('about a later version of the API');
 const NOT_EVERY_REQUEST = unmet(
-  'every request is on record, but not each in an entry of its own: those for /health, /ready, /metrics and /openapi.json are counted in one entry a minute and path, callers without a token in one entry a second once beyond their limit (decision 0008); what the entries of all others hold, surface by surface and error by error, is tried by `test/proof/records/failures.test.ts`',
+  'not every request has an entry of its own: those for /health, /ready, /metrics, /openapi.json and the metadata of /mcp are counted in one entry a minute and path, those without a valid token in one entry a second and address once beyond its limit (decision 0008); the files of the console, preflight requests (CORS) of allowed origins, and empty statements on the wire have none; what the entries of all others hold, surface by surface and error by error, is tried by `test/proof/records/failures.test.ts`',
 );
 
 const CONFIGURED = tested(
@@ -45,7 +45,7 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
   'intro.2': ABOUT_ITSELF,
   'intro.3': ABOUT_ITSELF,
   'service.1': unmet(
-    'every question over HTTP and MCP does, but the Postgres wire reads too, by the same spine, and `/osl/sample` shows rows',
+    'every other way to read takes the same steps, but is another endpoint: the Postgres port, `/osl/sample`, which shows rows, and `/osl/subscribe`, which runs a query again and again and tells that its answer has changed',
   ),
   'service.1.2': sameAs('osql.3'),
   'service.1.3': ABOUT_ITSELF,
@@ -224,6 +224,8 @@ export const NO_NEGATIVE: Readonly<Partial<Record<RuleId, string>>> = {
   'versioning.3.2': 'says what clients do',
 };
 
+const TOO_MANY = 'beyond the limit of its address, a request with an invalid token gets 429';
+
 const EXTENDED =
   'set operations, subqueries, derived tables and more are extensions, on unless the manifest switches them off by name (decision 0113); the check tries both';
 
@@ -239,9 +241,11 @@ export const NOTES: Readonly<Partial<Record<RuleId, string>>> = {
     'in `osql`; the body `sql` joins on anything, and `features.joins: any` of a manifest allows it here',
   'osql.3.21': 'operators over the texts of entities are an extension, which the manifest can switch off',
   'auth.3.alg':
-    'once keys of an issuer are configured, HS256 is refused (401 E3001) unless `OSL_LOCAL_TOKENS=on`, as here',
+    'once keys of an issuer are configured, HS256 is refused (401 E3001) unless `OSL_LOCAL_TOKENS=on`, as here; ES256 and EdDSA by keys of an issuer are accepted as well',
   'auth.2':
     'at `/mcp` it is 401 with the same code, as MCP asks; beyond the limit of its address a caller without a token gets 429',
+  'auth.2.2': TOO_MANY,
+  'auth.2.3': TOO_MANY,
 };
 
 /** What is known of every rule. */

@@ -154,6 +154,7 @@ test('what is no proper HTTP', async (t) => {
     ['no HTTP', 'hello\r\n\r\n', /not well formed/],
     ['TLS on a plain port', '\x16\x03\x01\x02\x00\x01\x00', /not well formed/],
     ['a bad method', 'FETCH / HTTP/1.1\r\nHost: x\r\n\r\n', /not well formed/],
+    ['a method of proxies', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', /not well formed/],
     [
       'two lengths',
       'POST /osl/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',

@@ -86,6 +86,7 @@ t.test('the demo from its first start to its end', async (t) => {
     t.match(await ask('--subject', 'user:analyst'), { code: 0, stderr: '', stdout: /\[redacted\]/ });
     t.match((await ask('--subject', 'user:auditor')).stdout, /\w@\w/);
     t.match(await ask(), { code: 0, stderr: 'asking as user:analyst (choose with --subject)\n' });
+    t.match(await ask('--json'), { code: 0, stderr: '' }, 'a program reads standard error as JSON');
     t.match(await ask('--subject', 'user:counsel'), { code: 1, stderr: /error E0512.*person/ });
     t.match(await ask('--chain', 'user:counsel,agent:scout'), { code: 1 });
   });

@@ -832,6 +832,14 @@ test('with --row-security the database itself holds what is written', { skip }, 
   const second = await init('--force', '--create-role', `${role}_too`);
   t.match(second, { code: 2, stderr: /row security of another gateway, for role osl_guarded_/ });
   t.strictSame(await onDatabase(admin, `SELECT FROM pg_roles WHERE rolname = '${role}_too'`), []);
+  await onDatabase(admin, `CREATE ROLE ${role}_too LOGIN`);
+  const other = { OSL_DATABASE_URL: report.reader_url.replace(role, `${role}_too`) };
+  t.match(
+    await osl(['row-security', '--write', '--url', admin], { cwd: dir, env: other }),
+    { code: 2, stderr: /of another gateway, for role osl_guarded_.*\n {2}hint: nothing was changed/ },
+    'not told to name the owner, who was named',
+  );
+  await onDatabase(admin, `DROP ROLE ${role}_too`);
   t.match(await osl(['row-security'], { cwd: dir, env }), { code: 0 }, 'what stood stands');
   const dropped = await osl(['row-security', '--drop', '--url', admin], { cwd: dir, env });
   t.equal(dropped.code, 0, dropped.stderr);

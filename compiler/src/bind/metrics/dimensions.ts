@@ -250,14 +250,16 @@ function refuseDenied(words: readonly string[], ctx: BindContext): void {
 
 /** Returns the error for an unknown dimension. It suggests only names visible to this caller. */
 function unknownDimension(name: string, words: readonly string[], ctx: BindContext) {
-  const entity = namesOf(ctx.catalog).entities.get(words[0] ?? '');
-  const seen = entity !== undefined && ctx.access.relations.has(entity.name);
-  const known = seen
-    ? [...columnsOf(entity, ctx).values()].filter((c) => !c.denied).map((c) => `${entity.name}__${c.name}`)
-    : [METRIC_TIME, ...ctx.access.relations.keys()].filter(
-        (n) => n === METRIC_TIME || ctx.catalog.relations.get(n)?.kind === 'entity',
-      );
-  const near = nearest(name.slice(0, LONGEST), known);
+  const { entities } = namesOf(ctx.catalog);
+  const seen = [...entities.values()].filter((e) => ctx.access.relations.has(e.name));
+  const columns = (e: Relation): readonly string[] =>
+    [...columnsOf(e, ctx).values()].filter((c) => !c.denied).map((c) => `${e.name}__${c.name}`);
+  const entity = seen.find((e) => e === entities.get(words[0] ?? ''));
+  const known = entity === undefined ? [METRIC_TIME, ...seen.map((e) => e.name)] : columns(entity);
+  const column = `__${words.join('__')}`; // perhaps without its entity
+  const whole =
+    entity === undefined ? seen.flatMap(columns).find((n) => n.toLowerCase().endsWith(column)) : undefined;
+  const near = whole ?? nearest(name.slice(0, LONGEST), known);
   return ctx.error('unknownDimension', { dimension: name, near }, undefined);
 }
 
