@@ -184,6 +184,9 @@ const TYPED = [
   'select case when id = $1 then $2 + 1 when f8 = $2 then $1 end from entities.item',
   'select case id when $1 then $2 else $1 end, f8 = $2 from entities.item',
   'select id from entities.item where id in ($1, $2) and k in ($3) and f4 between $4 and $5',
+  'select id from entities.item where ($1::float8, id) < (id, $1) or (id, $2) = ($2::int8, 1::int8)',
+  'select $1 union select n from entities.item except select $2',
+  'select id, $1 from entities.item union all select $2, k from entities.part',
   'select id from entities.item where id = any ($1) and k like $2 order by id limit $3 offset $4',
   'select i.id from entities.item i join entities.part p on p.id = $1 and p.k = $2 where i.k = $2 group by i.id having count(*) > $3',
 ];

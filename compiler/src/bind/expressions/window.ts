@@ -6,8 +6,8 @@ import { isInteger, type TypeName } from '../../types/types.js';
 import { required } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { type BindEnvironment, insideCall } from '../scope.js';
-import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
-import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
+import { aggregateOf, bindFilter, chooseOverload, sortKey, unknownFunction } from './call.js';
+import { bindExpression, bindValue } from './expression.js';
 import { coerce, requireComparable, typeOfBound } from './operands.js';
 
 export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): Expr {
@@ -49,10 +49,10 @@ export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): 
       kind: 'window',
       definition,
       args,
-      filter: node.agg_filter === undefined ? null : bindPredicateNode(node.agg_filter, inner),
+      filter: bindFilter(node, env),
       partitionBy: Object.freeze(partitionBy),
       orderBy: Object.freeze(orderBy),
-      frame: frameOf(window, orderBy, inner),
+      frame: frameOf(window, orderBy, insideCall(env, 'the frame of a window', false)),
       type,
     }),
     node.location,
