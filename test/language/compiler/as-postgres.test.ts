@@ -137,6 +137,9 @@ const ALIKE: Readonly<Record<string, readonly string[]>> = {
     'select i.id, x.* from entities.item i, lateral (select p.id, y.label from entities.part p join entities.kind y on y.k = p.k and p.item = i.id) x order by 1, 2',
     'select i.id, (select count(*) from entities.part p left join entities.kind y on y.k = i.k where p.item = i.id) from entities.item i order by 1',
   ],
+  'fields of a date': [
+    "select date_part('hour', d), date_part('us', d), date_part('day', d) from (values (date '2020-02-29')) as v(d)",
+  ],
   'counts and offsets': [
     'select id from entities.item order by id limit 1.5',
     'select id from entities.item order by id limit 2.5::float8 offset 0.4',
@@ -208,6 +211,7 @@ const REFUSED = [
   'select id from entities.item where (k, id) in (select k, id, item from entities.part)',
   'select id from entities.item where (k, id) in (select k from entities.part)',
   'select null::text union select 1',
+  "select + 'a'::text",
   'with recursive a as (select * from kind), kind as (select 1 as x) select * from a',
   'with recursive a as (select 1 as x), b as (with c as (select * from item) select * from c), item as (select 2 as x) select * from b',
 ];
