@@ -212,6 +212,8 @@ const REFUSED = [
   'select id from entities.item where (k, id) in (select k from entities.part)',
   'select null::text union select 1',
   "select + 'a'::text",
+  "select array['{1,2}'::int4[]]::text[]",
+  'select cast(array[array[1], null] as text[])',
   'with recursive a as (select * from kind), kind as (select 1 as x) select * from a',
   'with recursive a as (select 1 as x), b as (with c as (select * from item) select * from c), item as (select 2 as x) select * from b',
 ];
