@@ -81,7 +81,8 @@ export const DATETIME_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
       ['date_part', 'float8'],
     ] as const
   ).flatMap(([name, result]) => [
-    scalar(name, ['text', 'date'], result, { unit: DATE_FIELDS }),
+    // Unlike EXTRACT, date_part takes a date as a timestamp: its hour is 0.
+    scalar(name, ['text', 'date'], result, { unit: name === 'extract' ? DATE_FIELDS : TIMESTAMP_FIELDS }),
     scalar(name, ['text', 'time'], result, { unit: TIME_FIELDS }),
     scalar(name, ['text', 'timestamp'], result, { unit: TIMESTAMP_FIELDS }),
     scalar(name, ['text', 'timestamptz'], result, { stable: true, unit: TIMESTAMPTZ_FIELDS }),

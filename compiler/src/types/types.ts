@@ -202,6 +202,12 @@ export function sqlNameOf(type: TypeName): string {
   return TYPES[type].sqlName ?? type;
 }
 
+/** True if Postgres' type, or that of its elements, may have a modifier, as `numeric(8,2)` and `varchar(20)` do. */
+export function takesModifier(type: TypeName): boolean {
+  const element = isArray(type) ? elementOf(type) : type;
+  return element === 'text' || TYPES[element].modifier !== null;
+}
+
 /** True if values of `type` can be compared, grouped and ordered. */
 export function isComparable(type: TypeName): boolean {
   return type !== 'json' && type !== 'json[]';

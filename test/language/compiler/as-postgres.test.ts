@@ -21,7 +21,16 @@ import { type Answer, openEngine } from '../../proof/golden/engine.js';
 await ready();
 
 const COLUMNS = {
-  item: { id: 'int4', k: 'text', n: 'int4', f4: 'float4', f8: 'float8', c: 'bpchar' },
+  item: {
+    id: 'int4',
+    k: 'text',
+    n: 'int4',
+    f4: 'float4',
+    f8: 'float8',
+    c: 'bpchar',
+    n2: 'numeric',
+    i2: 'int2',
+  },
   part: { id: 'int4', item: 'int4', k: 'text' },
   kind: { k: 'text', label: 'text' },
 } satisfies Record<string, Record<string, TypeName>>;
@@ -29,11 +38,12 @@ const COLUMNS = {
 const engine = await openEngine(['entities']);
 t.teardown(() => engine.close());
 await engine.setUp(`
-  create table entities.item (id int primary key, k text, n int, f4 real, f8 float8, c char(3));
+  create table entities.item (id int primary key, k text, n int, f4 real, f8 float8, c char(3), n2 numeric(8,2), i2 int2);
   create table entities.part (id int primary key, item int, k text);
   create table entities.kind (k text primary key, label text);
   insert into entities.item values
-    (1, 'a', 10, 0.1, 0.1, 'ab'), (2, 'b', 20, 16777216, 2.5, 'b'), (3, 'a', null, 'NaN', 1e300, 'abc'), (4, null, 20, null, null, null);
+    (1, 'a', 10, 0.1, 0.1, 'ab', 1.25, 1), (2, 'b', 20, 16777216, 2.5, 'b', 2, 3),
+    (3, 'a', null, 'NaN', 1e300, 'abc', null, 4), (4, null, 20, null, null, null, 1.25, null);
   insert into entities.part values (1, 1, 'a'), (2, 1, 'b'), (3, 2, 'a'), (4, null, 'c');
   insert into entities.kind values ('a', 'first'), ('b', 'second');`);
 
@@ -96,12 +106,47 @@ const ALIKE: Readonly<Record<string, readonly string[]>> = {
     'select id from entities.item where f4 in (16777217, 1) order by id',
     `select id from entities.item where f4 in (${Array.from({ length: 300 }, (_, i) => 16_777_217 + i).join()}) order by id`,
     'select id from entities.item where f8 in (0.1, 1) order by id',
+    'select id from entities.item where f4 in (0.1, 0.2, f8) order by id',
+    'select id from entities.item where f4 not in (0.1, 0.2, f8) order by id',
   ],
   'lists of several types': [
     "select id from entities.item where c in ('ab', 'b') order by id",
     "select id from entities.item where c in ('ab '::text, 'b') order by id",
     'select id from entities.item where n in (10, 20.0) order by id',
     "select interval '1 hour' in (time '01:00', time '02:00')",
+    "select interval '1 hour' in (interval '2 hours', time '01:00')",
+    'select id from entities.item where n in (id * 10, 20.0) order by id',
+  ],
+  'operands without a type': [
+    "select '1' union select 2 order by 1",
+    "select 2 union select '1' order by 1",
+    "select 'a ' as c union select c from entities.item order by 1",
+    "select '{1}' intersect select array[1]",
+    'select null, 1 union all select 2, null order by 1',
+    "select k, null as n, count(*) from entities.item group by k union all select 'all', 1, 2 order by 1, 3",
+    "select '1', 'x' except (select 2, 'x' union all select 3, 'y')",
+  ],
+  'recursive tables': [
+    'with recursive t(a) as (select 1::numeric(10, 2)::numeric union all select a + 1 from t where a < 3) select a from t',
+    'with recursive t(a) as (select n2 from entities.item where id = 1 union all select a from t where false) select a from t',
+    "with recursive t(a) as (select 'x'::char(3)::bpchar union all select (a || 'x')::bpchar from t where length(a) < 5) select a from t",
+    'with recursive t(a, b) as (select 1, null union all select a + 1, null from t where a < 3) select a, b from t',
+    "with recursive t(a, b) as (select 1, 2 union all select a + 1, '7' from t where a < 3) select a, b from t",
+  ],
+  'the outer query in ON': [
+    'select i.id, x.* from entities.item i, lateral (select p.id, y.label from entities.part p join entities.kind y on y.k = p.k and p.item = i.id) x order by 1, 2',
+    'select i.id, (select count(*) from entities.part p left join entities.kind y on y.k = i.k where p.item = i.id) from entities.item i order by 1',
+  ],
+  'fields of a date': [
+    "select date_part('hour', d), date_part('us', d), date_part('day', d) from (values (date '2020-02-29')) as v(d)",
+  ],
+  'counts and offsets': [
+    'select id from entities.item order by id limit 1.5',
+    'select id from entities.item order by id limit 2.5::float8 offset 0.4',
+    'select id, count(*) over (order by i2 range between 1 preceding and 1 following) from entities.item order by id',
+    'select id, count(*) over (order by i2 range between 1::int8 preceding and current row) from entities.item order by id',
+    'select id, count(*) over (order by n range between 10::int2 preceding and current row) from entities.item order by id',
+    "select t, count(*) over (order by t range '1 hour' preceding) from (values (timetz '10:00+00'), (timetz '10:30+00'), (timetz '12:00+00')) as v(t) order by 1",
   ],
   'names of groups': [
     'select x / 2 as g, count(*) from generate_series(1, 4) as g(x) group by g order by 1',
@@ -151,6 +196,9 @@ const TYPED = [
   'select case when id = $1 then $2 + 1 when f8 = $2 then $1 end from entities.item',
   'select case id when $1 then $2 else $1 end, f8 = $2 from entities.item',
   'select id from entities.item where id in ($1, $2) and k in ($3) and f4 between $4 and $5',
+  'select id from entities.item where ($1::float8, id) < (id, $1) or (id, $2) = ($2::int8, 1::int8)',
+  'select $1 union select n from entities.item except select $2',
+  'select id, $1 from entities.item union all select $2, k from entities.part',
   'select id from entities.item where id = any ($1) and k like $2 order by id limit $3 offset $4',
   'select i.id from entities.item i join entities.part p on p.id = $1 and p.k = $2 where i.k = $2 group by i.id having count(*) > $3',
 ];
@@ -173,6 +221,10 @@ const REFUSED = [
   'select i.id from entities.item i join entities.part p using (id, id)',
   'select id from entities.item where (k, id) in (select k, id, item from entities.part)',
   'select id from entities.item where (k, id) in (select k from entities.part)',
+  'select null::text union select 1',
+  "select + 'a'::text",
+  "select array['{1,2}'::int4[]]::text[]",
+  'select cast(array[array[1], null] as text[])',
   'with recursive a as (select * from kind), kind as (select 1 as x) select * from a',
   'with recursive a as (select 1 as x), b as (with c as (select * from item) select * from c), item as (select 2 as x) select * from b',
 ];

@@ -248,6 +248,18 @@ export const WRONG: readonly Wrong[] = [
     'aggregate `count` is not allowed in the arguments of `sum`',
     'work it out in a derived table first',
   ]),
+  wrong('user:ann', 'select sum(id) filter (where ‸max(id) > 1) over () from customer', [
+    'E0511',
+    '1:30',
+    'aggregate `max` is not allowed in FILTER',
+    'work it out in a derived table first',
+  ]),
+  wrong('user:ann', 'select sum(id) over (order by id rows ‸count(*) preceding) from customer', [
+    'E0511',
+    '1:39',
+    'aggregate `count` is not allowed in the frame of a window',
+    'work it out in a derived table first',
+  ]),
   wrong('user:ann', 'select id from customer group by ‸3', [
     'E0511',
     '1:34',

@@ -14,7 +14,6 @@ import { bindExpression, bindValue } from './expression.js';
 import {
   type BoundExpression,
   coerce,
-  commonType,
   elementTypeOf,
   equalityOf,
   infix,
@@ -208,9 +207,31 @@ function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
   const long = ctx.listAt(firstLocation(only));
   if (long !== null) return bindLongIn(arg, long, negated, location, env);
   const bounds = items.map((i) => bindExpression(i, env));
-  const listType = bounds.every((b) => b.kind === 'untyped') ? null : listTypeOf(arg, bounds, location, ctx);
-  const { definition, left, elementType } = comparedWith(arg, listType, negated, location, env);
-  const values = bounds.map((b) => coerce(b, elementType, ctx, location));
+  const common = listTypeOf(arg, bounds);
+  const groups = new Map<OperatorDefinition, { compared: ComparedTypes; items: BoundExpression[] }>();
+  for (const item of bounds) {
+    const compared = comparedTypes(arg, common.get(item) ?? typeOfBound(item), negated, location, ctx);
+    const group = groups.get(compared.definition);
+    if (group === undefined) groups.set(compared.definition, { compared, items: [item] });
+    else group.items.push(item);
+  }
+  const tests = [...groups.values()].map((g) =>
+    membershipOf(arg, g.compared, g.items, negated, location, ctx),
+  );
+  return ctx.at(negated ? allOf(tests) : anyOf(tests), location);
+}
+
+/** Binds `arg IN (items)`, all of which one operator compares. */
+function membershipOf(
+  arg: BoundExpression,
+  { definition, leftType, elementType }: ComparedTypes,
+  items: readonly BoundExpression[],
+  negated: boolean,
+  location: Location,
+  ctx: BindContext,
+): Expr {
+  const left = coerce(arg, leftType, ctx, location);
+  const values = items.map((b) => coerce(b, elementType, ctx, location));
   const literals = values.map((v) => (v.kind === 'null' ? null : ctx.literalIn(v)));
   const plain = values.every((v, i) => v.kind === 'null' || literals[i] !== null);
   if (plain && !isArray(elementType)) {
@@ -239,40 +260,44 @@ function bindLongIn(
 ): Expr {
   const { ctx } = env;
   const listType = commonTypeOf([typeOfBound(arg), type]) ?? type;
-  const { definition, left, elementType } = comparedWith(arg, listType, negated, location, env);
+  const { definition, leftType, elementType } = comparedTypes(arg, listType, negated, location, ctx);
   if (isArray(elementType)) throw ctx.unsupported('a long IN list of arrays', location);
+  const left = coerce(arg, leftType, ctx, location);
   const array = ctx.literal(listOf(items, type, elementType, location, ctx), arrayOf(elementType));
   return ctx.at(inArray(left, definition, array, negated), location);
 }
 
 /**
- * Returns the type of an IN list. As in Postgres, the left side counts as an item of several values, so that a float4
- * is compared with float4, and a char(n) without trailing blanks, unless the types cannot be matched.
+ * Returns the type in which an item of an IN list is compared, for each item that does not have its own. As in Postgres,
+ * several values without columns have one type, for which the left side counts as well, so that a float4 is compared
+ * with float4, and a char(n) without trailing blanks, unless the types cannot be matched.
  */
 function listTypeOf(
   arg: BoundExpression,
   items: readonly BoundExpression[],
-  location: Location,
-  ctx: BindContext,
-): TypeName {
-  const isValue = (b: BoundExpression): boolean =>
-    b.kind === 'untyped' || !someExpr(b, (e) => e.kind === 'column');
-  const several = items.filter(isValue).length > 1;
-  const common = several ? commonTypeOf([arg, ...items].map(typeOfBound)) : null;
-  return common ?? commonType(items, ctx, location);
+): ReadonlyMap<BoundExpression, TypeName> {
+  const values = items.filter((b) => b.kind === 'untyped' || !someExpr(b, (e) => e.kind === 'column'));
+  const common = values.length > 1 ? commonTypeOf([arg, ...values].map(typeOfBound)) : null;
+  return new Map(common === null || isArray(common) ? [] : values.map((v) => [v, common]));
 }
 
-function comparedWith(
+interface ComparedTypes {
+  readonly definition: OperatorDefinition;
+  readonly leftType: TypeName;
+  readonly elementType: TypeName;
+}
+
+function comparedTypes(
   arg: BoundExpression,
   listType: TypeName | null,
   negated: boolean,
   location: Location,
-  { ctx }: BindEnvironment,
-) {
+  ctx: BindContext,
+): ComparedTypes {
   const argType = typeOfBound(arg) ?? listType ?? 'text';
   const found = operatorFor(negated ? '<>' : '=', argType, listType ?? argType, location, ctx);
-  const [left = argType, elementType = argType] = found.argumentTypes;
-  return { definition: found.definition, left: coerce(arg, left, ctx, location), elementType };
+  const [leftType = argType, elementType = argType] = found.argumentTypes;
+  return { definition: found.definition, leftType, elementType };
 }
 
 function inArray(arg: Expr, definition: OperatorDefinition, array: Expr, negated: boolean): Expr {

@@ -54,6 +54,7 @@ import {
   elementTypeOf,
   infix,
   requireComparable,
+  typeOfBound,
 } from './operands.js';
 import { bindRowNullTest, bindRowText, isRowName } from './row.js';
 import { translateStandardJson } from './standard-json.js';
@@ -340,7 +341,13 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: Bi
 function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: BindEnvironment): Expr {
   const element = elementOf(type);
   const items = Object.freeze(
-    nodes.map((n) => convert(bindExpression(n, env), element, firstLocation(n), env)),
+    nodes.map((n) => {
+      const item = bindExpression(n, env);
+      // In Postgres the result has another dimension; a text[] as text would be an element.
+      if (isArray(typeOfBound(item) ?? element))
+        throw env.ctx.unsupported('an array of arrays', firstLocation(n) ?? at);
+      return convert(item, element, firstLocation(n), env);
+    }),
   );
   return env.ctx.at(Object.freeze({ kind: 'array', items, type }), at);
 }

@@ -198,10 +198,11 @@ export function requireComparable(type: TypeName, at: Location, ctx: BindContext
 }
 
 export function prefix(name: string, right: BoundExpression, location: Location, ctx: BindContext): Expr {
-  if (name === '+') return coerce(right, typeOfBound(right) ?? 'float8', ctx);
-  const found = resolveOperator(name, undefined, typeOfBound(right));
+  const type = typeOfBound(right);
+  if (name === '+' && (type === null || isNumber(type))) return coerce(right, type ?? 'float8', ctx);
+  const found = resolveOperator(name, undefined, type);
   if (found === 'none' || found === 'ambiguous') {
-    throw ctx.error('unknownOperator', { signature: `${name} ${typeOfBound(right) ?? 'unknown'}` }, location);
+    throw ctx.error('unknownOperator', { signature: `${name} ${type ?? 'unknown'}` }, location);
   }
   const arg = coerce(right, found.argumentTypes[0] ?? 'text', ctx);
   return ctx.at(operationNode(found.definition, null, arg, found.result), location);

@@ -74,21 +74,22 @@ function compared(
   if (name !== '=' && name !== '<>' && order === undefined) {
     throw ctx.unsupported(`operator ${name} between rows`, at, 'rows are compared by =, <>, <, <=, > and >=');
   }
-  const pairs = pairsOf(left, right, at, env);
-  if (order !== undefined && pairs.length > 1) return ordered(order, pairs, at, env);
-  const each = pairs.map(([l, r]) => infix(name, bindExpression(l, env), bindExpression(r, env), at, ctx));
+  const nodes = pairsOf(left, right, at, env);
+  // As in Postgres, the whole left side comes first: a parameter's first use determines its type.
+  const lefts = nodes.map(([l]) => bindExpression(l, env));
+  const pairs = nodes.map(([, r], i) => [lefts[i] ?? TRUE, bindExpression(r, env)] as const);
+  if (order !== undefined && pairs.length > 1) return ordered(order, pairs, at, ctx);
+  const each = pairs.map(([l, r]) => infix(name, l, r, at, ctx));
   return ctx.at(name === '<>' ? anyOf(each) : allOf(each), at);
 }
 
 function ordered(
   operator: RowComparison['operator'],
-  nodes: readonly (readonly [Node, Node])[],
+  compared: readonly (readonly [BoundExpression, BoundExpression])[],
   at: Location,
-  env: BindEnvironment,
+  ctx: BindContext,
 ): Expr {
-  const { ctx } = env;
-  const pairs = nodes.map(([l, r]) => {
-    const [left, right] = [bindExpression(l, env), bindExpression(r, env)];
+  const pairs = compared.map(([left, right]) => {
     const { definition, argumentTypes } = operatorFor(
       operator,
       typeOfBound(left),

@@ -2,13 +2,13 @@ import type { FuncCall, WindowDef } from '@pgsql/types';
 import { functionsNamed } from '../../functions/resolve.js';
 import type { Expr, FrameBound, SortKey, WindowFrame } from '../../plan/plan.js';
 import { someExpr, sortExprs } from '../../plan/walk.js';
-import type { TypeName } from '../../types/types.js';
+import { isInteger, type TypeName } from '../../types/types.js';
 import { required } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { type BindEnvironment, insideCall } from '../scope.js';
-import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
-import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
-import { coerce, requireComparable } from './operands.js';
+import { aggregateOf, bindFilter, chooseOverload, sortKey, unknownFunction } from './call.js';
+import { bindExpression, bindValue } from './expression.js';
+import { coerce, requireComparable, typeOfBound } from './operands.js';
 
 export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
@@ -49,10 +49,10 @@ export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): 
       kind: 'window',
       definition,
       args,
-      filter: node.agg_filter === undefined ? null : bindPredicateNode(node.agg_filter, inner),
+      filter: bindFilter(node, env),
       partitionBy: Object.freeze(partitionBy),
       orderBy: Object.freeze(orderBy),
-      frame: frameOf(window, orderBy, inner),
+      frame: frameOf(window, orderBy, insideCall(env, 'the frame of a window', false)),
       type,
     }),
     node.location,
@@ -95,11 +95,19 @@ const EXCLUDE_GROUP = 0x10000;
 const EXCLUDE_TIES = 0x20000;
 
 /** Returns the type of a RANGE offset for the single sort key, following Postgres' `in_range` functions. */
-function rangeOffset(orderBy: readonly SortKey[], window: WindowDef, { ctx }: BindEnvironment): TypeName {
+function rangeOffset(
+  written: TypeName | null,
+  orderBy: readonly SortKey[],
+  window: WindowDef,
+  { ctx }: BindEnvironment,
+): TypeName {
   const [key] = orderBy;
   const type = key !== undefined && orderBy.length === 1 && typeof key.by !== 'number' ? key.by.type : null;
   const offset = type === null ? undefined : DISTANCES.get(type);
-  if (offset !== undefined) return offset;
+  if (offset !== undefined)
+    return isInteger(offset) && offset !== 'int8' && written !== null && isInteger(written)
+      ? written
+      : offset;
   const detail = 'RANGE with an offset needs one sort key, a number or a time';
   throw ctx.windowing(detail, window.location, 'use ROWS');
 }
@@ -113,6 +121,7 @@ const DISTANCES: ReadonlyMap<TypeName, TypeName> = new Map<TypeName, TypeName>([
   ['numeric', 'numeric'],
   ['date', 'interval'],
   ['time', 'interval'],
+  ['timetz', 'interval'],
   ['timestamp', 'interval'],
   ['timestamptz', 'interval'],
   ['interval', 'interval'],
@@ -125,8 +134,9 @@ function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: BindEnviro
   if (mode === 'groups' && orderBy.length === 0)
     throw env.ctx.windowing('GROUPS needs ORDER BY, which makes the groups', window.location, 'use ROWS');
   const offset = (node: WindowDef['startOffset']): Expr => {
-    const type = mode === 'range' ? rangeOffset(orderBy, window, env) : 'int8';
-    const count = coerce(bindExpression(required(node), env), type, env.ctx);
+    const bound = bindExpression(required(node), env);
+    const type = mode === 'range' ? rangeOffset(typeOfBound(bound), orderBy, window, env) : 'int8';
+    const count = coerce(bound, type, env.ctx);
     if (someExpr(count, (e) => e.kind === 'column')) {
       throw env.ctx.windowing('the offset of a frame must not hold columns', window.location);
     }

@@ -44,7 +44,8 @@ export function bindJoin(
   const right = bindItem(node.rarg, ctx, outer, tables, given);
   refuseDuplicateAliases([...left.items, ...right.items], ctx);
   if (byName) return joinByName(node, left, right, type, ctx, at);
-  const env = onEnvironment([...left.items, ...right.items], ctx, tables);
+  const scope = innerScope(outer, [...left.items, ...right.items], tables);
+  const env = plainEnvironment(ctx, scope, 'ON');
   const on = conjunctsOf(node.quals).map((c) => bindCondition(c, left, right, env));
   if (type === 'full') refuseFull(on, left, right, at, ctx);
   return joined(left, right, type, on);
@@ -178,14 +179,6 @@ function refuseFull(
   const construct = 'FULL JOIN on conditions that are neither merge-joinable nor hash-joinable';
   if (joinsOnKeys(left, right, ctx)) throw unsealed(left, right, construct, at, ctx);
   throw ctx.unsupported(construct, at, 'join with = between the two sides');
-}
-
-function onEnvironment(
-  items: readonly ScopeItem[],
-  ctx: BindContext,
-  tables: Scope['tables'],
-): BindEnvironment {
-  return plainEnvironment(ctx, innerScope(null, items, tables), 'ON');
 }
 
 /** Compares two columns as `a = b`; null if either column needs a cast. */

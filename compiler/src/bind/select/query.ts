@@ -1,6 +1,6 @@
 import type { CommonTableExpr, Node, SelectStmt, WithClause } from '@pgsql/types';
 import { type CountClause, NEGATIVE_COUNTS } from '../../errors/value-faults.js';
-import { columnRef } from '../../plan/nodes.js';
+import { castTo, columnRef } from '../../plan/nodes.js';
 import type {
   CommonTable,
   DerivedTable,
@@ -12,7 +12,7 @@ import type {
 } from '../../plan/plan.js';
 import { selectOf } from '../../plan/select-nodes.js';
 import { columnsOf } from '../../plan/walk.js';
-import type { TypeName } from '../../types/types.js';
+import { isInteger, isNumber, type TypeName } from '../../types/types.js';
 import { firstLocation, integerOf, stringOf, TEMPORARY } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { sortKey } from '../expressions/call.js';
@@ -33,10 +33,25 @@ import { bindSelect } from './select.js';
 export interface BoundQuery {
   readonly query: Query;
   readonly columns: readonly BoundColumn[];
+  /** Of an operand of a set operation, by position: outputs whose type the other operand decides. */
+  readonly untyped?: UntypedOutputs;
 }
 
-/** Binds a SELECT, VALUES or set operation whose outer scope is `outer`. */
-export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | null): BoundQuery {
+/** Outputs by their position, from 0. */
+export type UntypedOutputs = ReadonlyMap<number, BoundExpression>;
+export const NO_OUTPUTS: UntypedOutputs = new Map();
+
+/**
+ * Binds a SELECT, VALUES or set operation whose outer scope is `outer`.
+ *
+ * @param isOperand true for an operand of a set operation
+ */
+export function bindQuery(
+  stmt: SelectStmt,
+  ctx: BindContext,
+  outer: Scope | null,
+  isOperand = false,
+): BoundQuery {
   if (stmt.valuesLists !== undefined && isCut(stmt)) return bindQuery(ofValues(stmt), ctx, outer);
   return ctx.nested(() => {
     refuseClauses(stmt, ctx);
@@ -47,7 +62,7 @@ export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | nul
         ? bindSetOperation(stmt, ctx, scope)
         : stmt.valuesLists !== undefined
           ? bindValues(stmt, ctx, scope)
-          : bindSelect(stmt, ctx, outer, tables);
+          : bindSelect(stmt, ctx, outer, tables, isOperand);
     requireSqlSize(bound.query);
     if (common.length === 0) return bound;
     if (bound.query.kind === 'values')
@@ -170,7 +185,10 @@ export function bindLimit(
   const env = plainEnvironment(ctx, innerScope(null, [], scope.tables), 'LIMIT');
   const count = (node: Node | undefined, clause: CountClause): Expr | null => {
     if (node === undefined || ('A_Const' in node && node.A_Const.isnull === true)) return null;
-    const bound = coerce(bindExpression(node, env), 'int8', ctx);
+    const written = bindExpression(node, env);
+    // Other numbers are rounded, as in an assignment: LIMIT 1.5 is LIMIT 2.
+    const isRounded = written.kind !== 'untyped' && isNumber(written.type) && !isInteger(written.type);
+    const bound = isRounded ? castTo(written, 'int8') : coerce(written, 'int8', ctx);
     if (ctx.literalIn(bound)?.holds(isNegative) === true)
       throw ctx.error('negativeCount', { clause, sqlstate: NEGATIVE_COUNTS[clause] }, firstLocation(node));
     return bound;
@@ -221,8 +239,8 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
   ctx.requireFeature('set_operations', firstLocation(stmt.rarg));
   if (stmt.larg === undefined || stmt.rarg === undefined)
     throw ctx.unsupported('this set operation', undefined);
-  const left = bindQuery(stmt.larg, ctx, scope);
-  const right = bindQuery(stmt.rarg, ctx, scope);
+  const left = bindQuery(stmt.larg, ctx, scope, true);
+  const right = bindQuery(stmt.rarg, ctx, scope, true);
   if (left.columns.length !== right.columns.length) {
     throw ctx.syntax(
       `the sides of a set operation have ${left.columns.length} and ${right.columns.length} columns, not the same number`,
@@ -248,8 +266,8 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
     with: Object.freeze([]),
     operator: stmt.op === 'SETOP_INTERSECT' ? 'intersect' : stmt.op === 'SETOP_EXCEPT' ? 'except' : 'union',
     all: stmt.all === true,
-    left: retypeOutputs(left.query, types, ctx),
-    right: retypeOutputs(right.query, types, ctx),
+    left: retypeOutputs(left.query, types, ctx, left.untyped),
+    right: retypeOutputs(right.query, types, ctx, right.untyped),
     columns: Object.freeze(columns.map(({ name, type }) => Object.freeze({ name, type }))),
     orderBy: Object.freeze((stmt.sortClause ?? []).map((s) => ordinalKey(s, columns, ctx))),
     ...bindLimit(stmt, ctx, scope),
@@ -257,34 +275,36 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
   return { query, columns };
 }
 
-/** Returns an operand's columns for type resolution. A bare NULL was bound as text but has no type yet. */
-function operandColumns({ query, columns }: BoundQuery): readonly BoundExpression[] {
-  return columns.map((c, i) => {
-    const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
-    return expr?.kind === 'null' && expr.type === 'text'
-      ? undecided
-      : Object.freeze({ kind: 'null', type: c.type });
-  });
+/** Returns an operand's columns for type resolution. */
+export function operandColumns({ columns, untyped }: BoundQuery): readonly BoundExpression[] {
+  return columns.map((c, i) => untyped?.get(i) ?? Object.freeze({ kind: 'null', type: c.type }));
 }
 
-export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
-  const columns = columnsOf(query);
-  if (columns.every((c, i) => c.type === types[i])) return query;
-  const inType = (expr: Expr, i: number): Expr => {
-    const type = types[i] ?? expr.type;
-    return expr.kind === 'null' ? Object.freeze({ ...expr, type }) : coerce(expr, type, ctx);
-  };
+export function retypeOutputs(
+  query: Query,
+  types: readonly TypeName[],
+  ctx: BindContext,
+  untyped: UntypedOutputs = NO_OUTPUTS,
+): Query {
+  if (untyped.size === 0 && columnsOf(query).every((c, i) => c.type === types[i])) return query;
+  return mapOutputs(query, (expr, i) => coerce(untyped.get(i) ?? expr, types[i] ?? expr.type, ctx), ctx);
+}
+
+/** Replaces the outputs of `query`. Those that DISTINCT or ORDER BY uses must stay, which needs a query around it. */
+export function mapOutputs(query: Query, map: (expr: Expr, i: number) => Expr, ctx: BindContext): Query {
   if (query.kind === 'select' && !query.distinct && query.orderBy.length === 0) {
-    const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: inType(o.expr, i) }));
-    return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
+    const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: map(o.expr, i) }));
+    return outputs.every((o, i) => o.expr === query.outputs[i]?.expr)
+      ? query
+      : Object.freeze({ ...query, outputs: Object.freeze(outputs) });
   }
-  // Values used by DISTINCT or ORDER BY must keep their type, so the conversion needs an enclosing query.
   const from: DerivedTable = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
-  const outputs = columns.map(({ name, type }, i) => {
-    const expr: Expr = columnRef(from.id, `c${i + 1}`, type);
-    return Object.freeze({ name, expr: inType(expr, i) });
-  });
-  return selectOf({ from, outputs: Object.freeze(outputs) });
+  const outputs = columnsOf(query).map(({ name, type }, i) =>
+    Object.freeze({ name, expr: map(columnRef(from.id, `c${i + 1}`, type), i) }),
+  );
+  return outputs.every(({ expr }) => expr.kind === 'column')
+    ? query
+    : selectOf({ from, outputs: Object.freeze(outputs) });
 }
 
 /** Binds a sort key of a set operation, which must be a position or an output name. */

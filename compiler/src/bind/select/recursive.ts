@@ -1,12 +1,13 @@
 import type { CommonTableExpr, RangeVar, SelectStmt } from '@pgsql/types';
 import { LIMITS } from '../../limits.js';
-import type { CommonTable, FromItem, Query } from '../../plan/plan.js';
+import { type CommonTable, type Expr, type FromItem, NO_MODIFIERS, type Query } from '../../plan/plan.js';
 import { allQueries, leavesOf, someExpr } from '../../plan/walk.js';
+import { takesModifier } from '../../types/types.js';
 import { firstLocation, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { commonType } from '../expressions/operands.js';
+import { type BoundExpression, commonType } from '../expressions/operands.js';
 import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
-import { bindQuery, retypeOutputs } from './query.js';
+import { bindQuery, mapOutputs, operandColumns, retypeOutputs } from './query.js';
 
 /** True if a common table of WITH RECURSIVE refers to itself, according to the syntax tree. */
 export function namesItself(node: CommonTableExpr): boolean {
@@ -105,7 +106,7 @@ export function bindRecursive(
   const within = new Map(tables);
   const none: CommonTable = Object.freeze({ id, query: first.query, materialized: null });
   within.set(name, { table: none, columns, content: ctx.contentRead > before, stepOf: id });
-  const step = bindQuery(rarg, ctx, innerScope(null, [], within));
+  const step = bindQuery(rarg, ctx, innerScope(null, [], within), true);
   if (ctx.contentRead > before)
     throw ctx.unsupported(
       'RETRIEVE, TRAVERSE or `evidence` in a recursive table',
@@ -113,14 +114,14 @@ export function bindRecursive(
       'join it to the table',
     );
   requireStep(step.query, id, ctx, at);
-  const types = typesOf(name, columns, step.columns, ctx, firstLocation(rarg.targetList?.[0]) ?? at);
+  const types = typesOf(name, columns, operandColumns(step), ctx, firstLocation(rarg.targetList?.[0]) ?? at);
   const query: Query = Object.freeze({
     kind: 'set_operation',
     with: Object.freeze([]),
     operator: 'union',
     all: stmt.all === true,
-    left: first.query,
-    right: retypeOutputs(step.query, types, ctx),
+    left: withoutModifiers(first.query, columns, ctx),
+    right: withoutModifiers(retypeOutputs(step.query, types, ctx, step.untyped), columns, ctx),
     columns: Object.freeze(columns.map((c) => Object.freeze({ name: c.name, type: c.type }))),
     orderBy: Object.freeze([]),
     limit: null,
@@ -131,6 +132,27 @@ export function bindRecursive(
   const shown = columns.map((c, i) => ({ ...c, sealed: c.sealed && step.columns[i]?.sealed === true }));
   return { table, columns: shown, content: false };
 }
+
+/**
+ * Casts outputs to their bare type. Postgres requires equal type modifiers of both parts, as in `numeric(8,2)`, which
+ * stored columns and casts have and the plan's types do not. Sealed keys stay: they must pass through unchanged.
+ */
+function withoutModifiers(query: Query, columns: readonly BoundColumn[], ctx: BindContext): Query {
+  const bare = (expr: Expr, i: number): Expr =>
+    columns[i]?.sealed === true || !takesModifier(expr.type) || UNMODIFIED.has(expr.kind)
+      ? expr
+      : Object.freeze({ kind: 'cast', arg: expr, type: expr.type, modifiers: NO_MODIFIERS });
+  return mapOutputs(query, bare, ctx);
+}
+
+/** Kinds of expressions whose type has no modifier in Postgres. */
+const UNMODIFIED: ReadonlySet<Expr['kind']> = new Set<Expr['kind']>([
+  'parameter',
+  'null',
+  'structural',
+  'operation',
+  'call',
+]);
 
 function unsupportedForm(ctx: BindContext, at: number | undefined) {
   const hint = 'WITH RECURSIVE t AS (first UNION ALL SELECT … FROM t JOIN …)';
@@ -180,7 +202,7 @@ function isStrict(item: FromItem | null, table: number): boolean {
 function typesOf(
   name: string,
   first: readonly BoundColumn[],
-  step: readonly BoundColumn[],
+  step: readonly BoundExpression[],
   ctx: BindContext,
   at: number | undefined,
 ) {
@@ -189,8 +211,8 @@ function typesOf(
     throw ctx.syntax(detail, at);
   }
   return first.map(({ type }, i) => {
-    const kinds = [type, step[i]?.type ?? type].map((t) => Object.freeze({ kind: 'null', type: t } as const));
-    const common = commonType(kinds, ctx, at);
+    const first: Expr = Object.freeze({ kind: 'null', type });
+    const common = commonType([first, step[i] ?? first], ctx, at);
     if (common === type) return type;
     const detail = `column ${i + 1} of \`${name}\` has type ${type} in its first part, and ${common} with the step`;
     throw ctx.mismatch(detail, at, 'cast it in the first part');

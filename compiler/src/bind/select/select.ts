@@ -2,6 +2,7 @@ import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
 import type { MetricFormat } from '../../catalog/catalog.js';
 import { LIMITS } from '../../limits.js';
 import { fingerprint } from '../../plan/fingerprint.js';
+import { nullOf } from '../../plan/nodes.js';
 import type { Expr, FromItem, PlanOutput, Select, SortKey } from '../../plan/plan.js';
 import { ascending } from '../../plan/select-nodes.js';
 import { someExpr, sortExprs } from '../../plan/walk.js';
@@ -41,7 +42,7 @@ import {
   type ScopeItem,
 } from '../scope.js';
 import { bindGroups, checkGrouping, refuseOtherGroupings } from './grouping.js';
-import { type BoundQuery, bindLimit } from './query.js';
+import { type BoundQuery, bindLimit, NO_OUTPUTS, type UntypedOutputs } from './query.js';
 import { defaultName, expandStar, SelectList, starOf } from './star.js';
 
 export function bindSelect(
@@ -49,6 +50,7 @@ export function bindSelect(
   ctx: BindContext,
   outer: Scope | null,
   tables: Scope['tables'],
+  isOperand: boolean,
 ): BoundQuery {
   const conjuncts = conjunctsOf(stmt.whereClause);
   const from = bindFrom(stmt.fromClause ?? [], conjuncts, ctx, outer, tables);
@@ -72,7 +74,11 @@ export function bindSelect(
   const strict = strictItems(from);
   const where = takeStoreFilters(predicates, strict, ctx);
   addKeyFilters(where, from?.items ?? [], strict);
-  const targets = bound.map(({ name, value }) => ({ name, expr: asValue(value, ctx) }));
+  const untyped = isOperand ? untypedOutputs(bound, stmt) : NO_OUTPUTS;
+  const targets = bound.map(({ name, value }, i) => ({
+    name,
+    expr: untyped.has(i) ? nullOf('text') : asValue(value, ctx),
+  }));
   requireLists(stmt, ctx);
   const listed = new SelectList(targets);
   const grouping = bindGroups(stmt, (g) => bindGroup(g, listed, env('GROUP BY', false, false)), ctx);
@@ -111,9 +117,23 @@ export function bindSelect(
     return {
       query: operatedSelect(query, level, scope, ctx),
       columns: columns.map((c) => ({ ...c, sealed: false })),
+      untyped,
     };
   }
-  return { query: inOwnOrder(settled, scope, ctx), columns };
+  return { query: inOwnOrder(settled, scope, ctx), columns, untyped };
+}
+
+/** Returns the outputs that have no type yet and that no clause needs as text: literals, parameters and NULLs. */
+function untypedOutputs(
+  outputs: readonly BoundTarget[],
+  { distinctClause, groupClause, sortClause }: SelectStmt,
+): UntypedOutputs {
+  const isRead = (distinctClause ?? groupClause ?? sortClause) !== undefined;
+  return new Map(
+    [...outputs.entries()].flatMap(([i, { value }]) =>
+      value.kind === 'untyped' && (!isRead || value.value === null) ? [[i, value] as const] : [],
+    ),
+  );
 }
 
 function formatted(format: MetricFormat | undefined): Pick<BoundColumn, 'format'> {

@@ -150,11 +150,11 @@ class GuardCollector implements Guards {
     if (query.grouped || query.having.length > 0 || query.limit !== null || query.offset !== null)
       return false;
     if (query.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'window'))) return false;
-    const correlated = this.reach.outerRefs(query);
+    // EXISTS reads no outputs, so Postgres joins only by an outer column in WHERE; elsewhere there must be none.
+    const read: Select = { ...query, outputs: [], distinctOn: [], orderBy: [] };
+    const correlated = this.reach.outerRefsOf(read, query);
     if (correlated.length === 0 || !correlated.every((r) => places.has(r.source))) return false;
-    // Apart from its conditions, the query must not refer to outer queries.
-    const bare: Select = { ...query, where: [], outputs: [], distinctOn: [], orderBy: [] };
-    return this.reach.outerRefsOf(bare, query).length === 0;
+    return this.reach.outerRefsOf({ ...read, where: [] }, query).length === 0;
   }
 }
 
