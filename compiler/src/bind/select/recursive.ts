@@ -1,6 +1,13 @@
 import type { CommonTableExpr, RangeVar, SelectStmt } from '@pgsql/types';
 import { LIMITS } from '../../limits.js';
-import { type CommonTable, type Expr, type FromItem, NO_MODIFIERS, type Query } from '../../plan/plan.js';
+import {
+  type CommonTable,
+  type Expr,
+  type FromItem,
+  type FromLeaf,
+  NO_MODIFIERS,
+  type Query,
+} from '../../plan/plan.js';
 import { allQueries, leavesOf, someExpr } from '../../plan/walk.js';
 import { takesModifier } from '../../types/types.js';
 import { firstLocation, stringOf } from '../ast.js';
@@ -115,13 +122,16 @@ export function bindRecursive(
     );
   requireStep(step.query, id, ctx, at);
   const types = typesOf(name, columns, operandColumns(step), ctx, firstLocation(rarg.targetList?.[0]) ?? at);
+  // Sealed keys must pass through unchanged.
+  const needsCast = (i: number): boolean =>
+    columns[i]?.sealed !== true && !isSameColumn(first.query, step.query, i, id);
   const query: Query = Object.freeze({
     kind: 'set_operation',
     with: Object.freeze([]),
     operator: 'union',
     all: stmt.all === true,
-    left: withoutModifiers(first.query, columns, ctx),
-    right: withoutModifiers(retypeOutputs(step.query, types, ctx, step.untyped), columns, ctx),
+    left: withoutModifiers(first.query, needsCast, ctx),
+    right: withoutModifiers(retypeOutputs(step.query, types, ctx, step.untyped), needsCast, ctx),
     columns: Object.freeze(columns.map((c) => Object.freeze({ name: c.name, type: c.type }))),
     orderBy: Object.freeze([]),
     limit: null,
@@ -135,14 +145,37 @@ export function bindRecursive(
 
 /**
  * Casts outputs to their bare type. Postgres requires equal type modifiers of both parts, as in `numeric(8,2)`, which
- * stored columns and casts have and the plan's types do not. Sealed keys stay: they must pass through unchanged.
+ * stored columns and casts have and the plan's types do not.
  */
-function withoutModifiers(query: Query, columns: readonly BoundColumn[], ctx: BindContext): Query {
+function withoutModifiers(query: Query, needsCast: (i: number) => boolean, ctx: BindContext): Query {
   const bare = (expr: Expr, i: number): Expr =>
-    columns[i]?.sealed === true || !takesModifier(expr.type) || UNMODIFIED.has(expr.kind)
+    !needsCast(i) || !takesModifier(expr.type) || UNMODIFIED.has(expr.kind)
       ? expr
       : Object.freeze({ kind: 'cast', arg: expr, type: expr.type, modifiers: NO_MODIFIERS });
   return mapOutputs(query, bare, ctx);
+}
+
+/** True if output `i` of both parts is the same stored column, or that of the step is the recursive table's own. */
+function isSameColumn(first: Query, step: Query, i: number, table: number): boolean {
+  const stepLeaf = leafOf(step, i);
+  if (stepLeaf === null) return false;
+  const { leaf, name } = stepLeaf;
+  if (leaf.kind === 'recursion') return leaf.table === table && name === `c${i + 1}`;
+  const firstLeaf = leafOf(first, i);
+  return (
+    leaf.kind === 'entity' &&
+    firstLeaf?.leaf.kind === 'entity' &&
+    firstLeaf.leaf.relation === leaf.relation &&
+    firstLeaf.name === name
+  );
+}
+
+/** Returns the FROM item and the name of the column that output `i` is; null if it is computed. */
+function leafOf(query: Query, i: number): { readonly leaf: FromLeaf; readonly name: string } | null {
+  const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
+  if (query.kind !== 'select' || expr?.kind !== 'column') return null;
+  const leaf = leavesOf(query.from).find((l) => l.id === expr.source);
+  return leaf === undefined ? null : { leaf, name: expr.name };
 }
 
 /** Kinds of expressions whose type has no modifier in Postgres. */
