@@ -99,7 +99,7 @@ test('the machine: data directory, keys that others may read, ports, certificate
     .join('\n');
   t.match(states, /^warn data directory: other users of this machine can read /m);
   t.match(states, /^fail keys: key file .*signing\.key is missing/m);
-  t.match(states, /^fail ports: REST and wire cannot share port 7/m);
+  t.match(states, /^fail ports: port 7 is named twice/m);
   t.match(states, /^fail TLS: the Postgres port has no TLS and refuses clients/m);
   t.match(states, /^warn TLS: REST listens on 0\.0\.0\.0 without TLS: tokens and rows can be read/m);
   t.match(states, /^fail issuers: .*holds no public key/m);
