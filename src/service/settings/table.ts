@@ -134,7 +134,7 @@ const audit = {
   OSL_AUDIT_WITNESS: setting(places, '', '[Witnesses](audit.md#external-witnesses) that keep checkpoints of the log: directories, `s3://`, `postgres://` and `https://` URLs.'),
   OSL_AUDIT_WITNESS_SECRET: optional(secret('a secret'), 'Signs what a webhook witness receives (HMAC-SHA-256, header `osl-signature`).'),
   OSL_AUDIT_WITNESS_SECONDS: setting(seconds(1, 86_400), '60', 'Interval at which witnesses receive the newest checkpoint.'),
-  OSL_AUDIT_SEGMENT_MIB: setting(mib(1, 1_024), '32', 'Size of a segment file; space for two is reserved.'),
+  OSL_AUDIT_SEGMENT_MIB: setting(mib(1, 1_024), '32', 'Size of a segment file. Its space is reserved in advance, and that of the next one once it is half full.'),
   OSL_AUDIT_PROBE_SECONDS: setting(seconds(1, 3_600), '60', 'Interval at which one record states the number of health checks.'),
 };
 
