@@ -49,7 +49,9 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
   const { dataDir } = settings;
   const keysDir = settings.keysDir ?? join(dataDir, 'keys');
   if (!exists(keysDir)) {
-    throw usage(`there are no keys in ${keysDir}: start a server once, or name its --data-dir`);
+    throw usage(
+      `there are no keys in ${keysDir}: start a server once, name its --data-dir, or set OSL_KEYS_DIR as it does`,
+    );
   }
   const server = readServerFile(dataDir);
   if (server?.localTokens === false) {

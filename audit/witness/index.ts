@@ -1,3 +1,3 @@
 /** External witnesses that store checkpoints of the audit log. */
 export { objectStoreWitness, signedHeaders, WITNESS_SCHEMA, witnessAt, witnessGrants } from './places.js';
-export { parseCheckpointNote, Witnesses } from './witness.js';
+export { parseCheckpointNote, type Witness, Witnesses } from './witness.js';

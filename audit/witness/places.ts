@@ -105,7 +105,7 @@ export function witnessAt(place: string, env: WitnessEnvironment, secret: string
       throw new StartProblem('OSL_AUDIT_WITNESS: a webhook of another machine must be https');
     default:
       throw new StartProblem(
-        'OSL_AUDIT_WITNESS must name directories, s3://bucket/prefix, postgres:// or https:// URLs, with commas',
+        'OSL_AUDIT_WITNESS must name directories, s3://bucket/prefix, postgres:// or https:// URLs, separated by commas',
       );
   }
 }

@@ -71,7 +71,9 @@ function approvalText(approval: ReplyFields): string {
     ...named('task', task),
     ...named('statement', statement ?? shape),
     ...membersOf(grants).map(
-      (g) => `  on ${visible(textOf(g['on']))}: ${visible(JSON.stringify(g['grant']))}`,
+      // Only approvers see the grant.
+      ({ on, grant }) =>
+        `  on ${visible(textOf(on))}${grant === null ? '' : `: ${visible(JSON.stringify(grant))}`}`,
     ),
     ...named('decided by', approval['decided_by']),
     ...named('until', approval['ends_at'] ?? approval['expires_at']),

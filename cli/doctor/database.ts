@@ -1,4 +1,5 @@
 import { quoteIdentifier, tableSql } from 'osl-compiler';
+import { upstreamOf } from '../../src/base/postgres/hosts.js';
 import { sql } from '../../src/base/sql.js';
 import { type OutOfServiceCause, type Survey, surveyPostgres } from '../../src/engine/index.js';
 import {
@@ -252,12 +253,11 @@ function logFindings(
 }
 
 function encryptionFinding(about: string, ssl: boolean, url: string): readonly DoctorFinding[] {
-  const { hostname } = new URL(url);
-  const local = hostname === '' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
-  if (ssl || local) return [];
-  return [
-    warn(about, `the connection to ${hostname} is not encrypted`, 'add ?sslmode=verify-full to the URL'),
-  ];
+  const hosts = upstreamOf(url).urls.map((one) => new URL(one).hostname);
+  const remote = hosts.filter((host) => host !== '' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(host));
+  if (ssl || remote.length === 0) return [];
+  const message = `the connection to ${remote.join(', ')} is not encrypted`;
+  return [warn(about, message, 'add ?sslmode=verify-full to the URL')];
 }
 
 async function extensionFindings(

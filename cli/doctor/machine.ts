@@ -6,13 +6,17 @@ import { messageOf } from '../../src/base/thrown.js';
 import { surveyPostgres } from '../../src/engine/index.js';
 import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers.js';
 import { fetchDocument, fetchKeySet } from '../../src/model/identity/remote-keys.js';
-import { archiveFault } from '../../src/service/audit.js';
+import type { Manifest } from '../../src/model/manifest/index.js';
+import { archiveFault, configuredWitnesses } from '../../src/service/audit.js';
 import { describeConnectFault, withoutPassword } from '../../src/service/connector-url.js';
 import { openDashboards } from '../../src/service/dashboards.js';
-import { issuerKeys } from '../../src/service/issuer-keys.js';
+import { exchangeKey, issuerKeys, newExchangeKey } from '../../src/service/issuer-keys.js';
 import { existingKeys, tenantKeys } from '../../src/service/keys.js';
+import { loadLineageConfig } from '../../src/service/lineage/config/load.js';
 import type { Settings } from '../../src/service/settings.js';
+import { poolSizeFor, workersFor } from '../../src/service/workers.js';
 import { fetchHttp, localServerUrl } from '../client.js';
+import { operatorLog } from '../log.js';
 import { counted } from '../output.js';
 import { checkedCertificate, type SurfaceCertificateFiles } from '../serve/certificates.js';
 import { checkDataDir, checkPorts } from '../serve/ports.js';
@@ -208,6 +212,43 @@ export async function issuersFileFindings({ issuersFile }: Settings): Promise<re
   } catch (error) {
     return [failed(about, error)];
   }
+}
+
+/** Faults in other files and values that a start reads; no finding if there are none. */
+export async function startFindings(settings: Settings): Promise<readonly DoctorFinding[]> {
+  const { lineageFile, audit } = settings;
+  return faultsOf([
+    ['log', operatorLog],
+    ['exchange', () => exchangeKey(settings, newExchangeKey())],
+    ['lineage', () => (lineageFile === null ? null : loadLineageConfig(lineageFile))],
+    ['witnesses', () => checkWitnesses(audit.keeping.witnesses)],
+  ]);
+}
+
+/** Faults in the number of workers and in the sizes of pools; no finding if there are none. */
+export function poolFindings(settings: Settings, manifest: Manifest): Promise<readonly DoctorFinding[]> {
+  const connectors = [...manifest.connectors.values()].filter(({ kind }) => kind === 'postgres');
+  return faultsOf([
+    ['pools', () => connectors.map((connector) => poolSizeFor(connector, settings.poolSize))],
+    ['workers', () => workersFor(settings, manifest)],
+  ]);
+}
+
+async function checkWitnesses(places: readonly string[]): Promise<void> {
+  for (const witness of await configuredWitnesses(places)) await witness.close();
+}
+
+type StartCheck = readonly [about: string, check: () => unknown];
+
+async function faultsOf(checks: readonly StartCheck[]): Promise<readonly DoctorFinding[]> {
+  const findings: DoctorFinding[] = [];
+  for (const [about, check] of checks)
+    try {
+      await check();
+    } catch (error) {
+      findings.push(failed(about, error));
+    }
+  return findings;
 }
 
 export async function dashboardFindings({ dashboardsDir }: Settings): Promise<readonly DoctorFinding[]> {

@@ -32,7 +32,9 @@ import {
   issuerFindings,
   issuersFileFindings,
   keyFindings,
+  poolFindings,
   portFindings,
+  startFindings,
   storeFindings,
   tlsFindings,
 } from './machine.js';
@@ -56,6 +58,7 @@ export async function doctorFindings(settings: Settings): Promise<readonly Docto
     ...issuerFindings(settings),
     ...(await issuersFileFindings(settings)),
     ...(await dashboardFindings(settings)),
+    ...(await startFindings(settings)),
   ];
 }
 
@@ -73,11 +76,13 @@ async function modelFindings(settings: Settings): Promise<readonly DoctorFinding
   const { manifest, snapshot } = model;
   const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
   const { findings } = await inspectDatabases(model, settings);
-  const standbys = await standbyFindings(model, settings);
+  const pools = await poolFindings(settings, manifest);
+  const standbys = pools.length === 0 ? await standbyFindings(model, settings) : [];
   const words = await wordFindings(manifest);
   return [
     ok('files', `manifest and policy load: ${counts}`),
     ...findings,
+    ...pools,
     ...standbys,
     ...words,
     ...unknownSettings(manifest),
@@ -191,14 +196,19 @@ const NAMED_ELSEWHERE = /^OSL_TEST_|(_KEY|_SECRET)(_FILE)?$|_SECRET_/;
 /** Unknown variables that begin with `OSL_`, most of which are misspelled. */
 export function unknownSettings(manifest: Manifest | null): readonly DoctorFinding[] {
   const named = namedBy(manifest);
-  return Object.keys(process.env)
-    .filter((name) => name.startsWith('OSL_') && !isSetting(name) && !NAMED_ELSEWHERE.test(name))
-    .filter((name) => !named.some((known) => name.startsWith(known)))
-    .map((name) => {
-      const near = nearest(name, NAMES);
-      const hint = near === null ? '`osl config list` shows every setting' : `perhaps you meant ${near}`;
-      return warn(ABOUT, `unknown setting ${name}: it has no effect`, hint);
-    });
+  return (
+    Object.keys(process.env)
+      .filter((name) => name.startsWith('OSL_') && !isSetting(name) && !NAMED_ELSEWHERE.test(name))
+      .filter((name) => !named.some((known) => name.startsWith(known)))
+      .map((name) => [name, nearest(name, NAMES)] as const)
+      // Without a manifest, any name may be that of a connector's URL.
+      .filter(([, near]) => manifest !== null || near !== null)
+      .map(([name, near]) => {
+        const hint = near === null ? '`osl config list` shows every setting' : `perhaps you meant ${near}`;
+        const effect = manifest === null ? ', unless the manifest names it' : ': it has no effect';
+        return warn(ABOUT, `unknown setting ${name}${effect}`, hint);
+      })
+  );
 }
 
 function namedBy(manifest: Manifest | null): readonly string[] {
@@ -206,7 +216,7 @@ function namedBy(manifest: Manifest | null): readonly string[] {
   const { connectors, facets, rerankers } = manifest;
   const models = [...facets.values()].flatMap(({ embedding }) => embedding.endpoint?.urlEnv ?? []);
   return [
-    ...[...connectors.values()].map(urlVariable),
+    ...[...connectors.values()].flatMap((c) => [urlVariable(c), ...(c.standbys?.urlEnvs ?? [])]),
     ...models,
     ...[...rerankers.values()].map(({ urlEnv }) => urlEnv),
   ];

@@ -13,7 +13,12 @@ import { runningServer } from '../server-file.js';
  */
 export async function checkPorts(settings: Settings): Promise<void> {
   const { host, httpPort, pgPort, admin } = settings;
-  if (httpPort !== 0 && httpPort === pgPort) throw usage(`REST and wire cannot share port ${httpPort}`);
+  const ports = [httpPort, pgPort, ...(admin.host === host ? [admin.httpPort, admin.pgPort] : [])];
+  const shared = ports.find((port, i) => port !== null && port !== 0 && ports.indexOf(port) !== i);
+  if (shared !== undefined)
+    throw usage(
+      `port ${shared} is named twice: REST, the Postgres port and the admin listeners need their own`,
+    );
   await check(host, httpPort, 'OSL_HTTP_PORT or --http-port', settings);
   await check(host, pgPort, 'OSL_PG_PORT or --pg-port', settings);
   if (admin.httpPort !== null) await check(admin.host, admin.httpPort, 'OSL_ADMIN_PORT', settings);

@@ -157,7 +157,7 @@ async function stop(server: Pick<RunningServer, 'stop'>): Promise<void> {
 }
 
 const REFUSED =
-  'every request is refused (E2001) until there is a valid policy: mend it, then send SIGHUP, unless OSL_POLICY_WATCH is on';
+  'every request is refused (E2001) until there is a valid policy. A file is read again at SIGHUP, or when it changes with OSL_POLICY_WATCH=on';
 const UNCHANGED = 'what was served before is still served';
 
 function keptUntil(when: string): string {

@@ -23,9 +23,12 @@ const EXCHANGE_FAULTS = Object.freeze({
   large: 'what it would become is larger than a token may be',
 });
 
+const HINT =
+  'the file of OSL_ISSUERS says whose tokens are accepted, and `exchange` in policy.yaml what they become';
+
 export type ExchangeFault = keyof typeof EXCHANGE_FAULTS;
 
 /** Refuses an identity token. @throws QueryError E3001 */
 export function refuseExchange(fault: ExchangeFault): never {
-  throw queryError('invalidToken', { reason: EXCHANGE_FAULTS[fault] });
+  throw queryError('invalidToken', { reason: EXCHANGE_FAULTS[fault], hint: HINT });
 }

@@ -8,7 +8,7 @@ import {
   type LogStore,
   openAuditLog,
 } from '../../audit/index.js';
-import type { Witnesses } from '../../audit/witness/index.js';
+import type { Witness, Witnesses } from '../../audit/witness/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { codeOf, messageOf } from '../base/thrown.js';
 import { type AuditRetentionSettings, auditSinkUrl } from './settings/groups.js';
@@ -111,10 +111,15 @@ async function openWitnesses(
   log: ServiceLog,
 ): Promise<Witnesses | null> {
   if (witnesses.length === 0) return null;
-  const witnessing = await import('../../audit/witness/index.js');
+  const { Witnesses: Opened } = await import('../../audit/witness/index.js');
+  return new Opened(await configuredWitnesses(witnesses), witnessMs, log);
+}
+
+/** Creates the witnesses at these places; they connect when they are used. @throws StartProblem */
+export async function configuredWitnesses(places: readonly string[]): Promise<readonly Witness[]> {
+  const { witnessAt } = await import('../../audit/witness/index.js');
   const secret = readSetting('OSL_AUDIT_WITNESS_SECRET');
-  const places = witnesses.map((place) => witnessing.witnessAt(place, process.env, secret));
-  return new witnessing.Witnesses(places, witnessMs, log);
+  return places.map((place) => witnessAt(place, process.env, secret));
 }
 
 async function loadTableStore(url: () => string, dir: string): Promise<(segmentBytes: number) => LogStore> {

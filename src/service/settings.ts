@@ -213,12 +213,18 @@ function otlpSettings(read: ReadSetting): OtlpSettings | null {
   });
 }
 
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    throw new StartProblem('OTEL_EXPORTER_OTLP_HEADERS: a `%` in a value must begin a code such as %20');
+  }
+}
+
 function parseHeaders(text: string): Readonly<Record<string, string>> {
   const pairs = splitList(text).flatMap((pair) => {
     const at = pair.indexOf('=');
-    return at <= 0
-      ? []
-      : [[pair.slice(0, at).trim().toLowerCase(), decodeURIComponent(pair.slice(at + 1).trim())]];
+    return at <= 0 ? [] : [[pair.slice(0, at).trim().toLowerCase(), decoded(pair.slice(at + 1).trim())]];
   });
   return Object.freeze(Object.fromEntries(pairs));
 }

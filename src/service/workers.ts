@@ -24,7 +24,7 @@ export function workersFor(settings: Settings, manifest: Manifest): number {
   if (reason !== null) throw new StartProblem(`--workers ${workers}: ${reason}`);
   if (workers > smallestPool)
     throw new StartProblem(
-      `--workers ${workers}: OSL_POOL_SIZE, or what a connector has instead of it (${smallestPool}), has not a session for each of them`,
+      `--workers ${workers}: each worker needs a database session, and the smallest pool has ${smallestPool} (OSL_POOL_SIZE, or NAME_POOL_SIZE of a connector)`,
     );
   return workers;
 }

@@ -90,7 +90,7 @@ osl config check    # checks settings, files, certificates and databases
 osl serve
 \`\`\`
 
-REST and MCP then listen on port 8642, the Postgres protocol on port 15432. \`osl config list\` prints every setting with its value. An empty variable counts as not set. A change takes effect at the next start, except for what a [reload](operations.md#reload) reads again.
+REST and MCP then listen on port 8642, the Postgres protocol on port 15432. \`osl config list\` prints every setting with its value, except secrets. An empty variable counts as not set. A change takes effect at the next start, except for what a [reload](operations.md#reload) reads again.
 
 <!-- Written from src/service/settings/table.ts by \`${AGAIN}\`. -->`;
 

@@ -162,6 +162,22 @@ function suite(rest: Rest, connect: Connect): void {
     );
   });
 
+  test('a period in UTC, and bounds at which one begins, are read from it in OSL-SQL too', async (t) => {
+    const monthIn = (zone: string, where = ''): string =>
+      `select date_trunc('month', placed_at at time zone '${zone}') as m, sum(amount) from "order" ${where} group by m order by m`;
+    const bounds = `where placed_at >= '2026-01-02 00:00:00+00' and placed_at < '2026-02-01 00:00:00+00'`;
+    for (const [osql, source] of [
+      [monthIn('UTC'), 'rollup'],
+      [monthIn('Europe/Berlin'), 'live'],
+      [monthIn('UTC', bounds), 'rollup'],
+      [monthIn('UTC', bounds.replace('02 00:00:00', '02 05:00:00')), 'live'],
+    ] as const) {
+      const reply = await ask('user:ada', { osql });
+      t.equal(from(reply), source, osql);
+      t.same(rows(reply), rows(await ask('user:ada', { osql }, { 'cache-control': 'no-cache' })));
+    }
+  });
+
   test('each caller is answered as their grants allow', async (t) => {
     const eu = await ask('user:eu');
     t.equal(from(eu), 'rollup', 'the row filter reads a dimension');

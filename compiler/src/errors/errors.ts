@@ -274,9 +274,9 @@ export const ERRORS = Object.freeze({
   ]),
 
   // ---- identity and policy
-  invalidToken: row('E3001', '28000', 401, (p: { reason: string }) => [
+  invalidToken: row('E3001', '28000', 401, (p: { reason: string; hint?: string }) => [
     `the bearer token is not valid: ${p.reason}`,
-    'get a new token; tokens expire after 300 s at most',
+    p.hint ?? 'get a new token; tokens expire after 300 s at most',
   ]),
   tokenUsed: row('E3001', '28000', 401, () => [
     'this token was already used for a change, or was issued before the server started',

@@ -183,7 +183,7 @@ const certificateSessions = new WeakMap<ClientCertificate, CertificateSession>()
 /** Returns the identity that the policy assigns to a client certificate. @throws QueryError E2001, E3001 */
 function certificateIdentity(parts: SessionCheckParts, certificate: PresentedCertificate): Identity {
   if (certificate === null)
-    throw queryError('invalidCertificate', { reason: 'no authority that is trusted vouches for it' });
+    throw queryError('invalidCertificate', { reason: 'expired, revoked, untrusted, or not for clients' });
   if (parts.model().snapshot === null) throw queryError('noSnapshot', {});
   const session = currentCertificateSession(parts, certificate, certificateSessions.get(certificate) ?? null);
   if (session === null) {

@@ -46,7 +46,7 @@ export const MAX_WORKERS = 64;
 const serving = {
   OSL_MANIFEST: setting(file, 'manifest.yaml', '[Manifest](manifest.md): entities, joins, metrics.', '--manifest <file>'),
   OSL_POLICY: setting(file, 'policy.yaml', '[Policy](policy.md): who may see which rows and columns.', '--policy <file>'),
-  OSL_POSTGRES_URL: optional(postgresUrl, 'URL of the database, for a connector that names no variable of its own: see [Databases](#databases).'),
+  OSL_POSTGRES_URL: optional(postgresUrl, 'URL of the database of a connector with `url_env: OSL_POSTGRES_URL`: see [Databases](#databases).'),
   OSL_DATA_DIR: setting(directory, '.osl', 'Keys, audit log, published versions and embedded database. One server at a time.', '--data-dir <dir>'),
   OSL_HOST: setting(text('an address'), '127.0.0.1', 'Address to listen on. Other machines need [TLS](#tls).', '--host <address>'),
   OSL_HTTP_PORT: setting(port, '8642', 'Port of REST, MCP and the console. 0: any free port.', '--http-port <port>'),
@@ -134,7 +134,7 @@ const audit = {
   OSL_AUDIT_WITNESS: setting(places, '', '[Witnesses](audit.md#external-witnesses) that keep checkpoints of the log: directories, `s3://`, `postgres://` and `https://` URLs.'),
   OSL_AUDIT_WITNESS_SECRET: optional(secret('a secret'), 'Signs what a webhook witness receives (HMAC-SHA-256, header `osl-signature`).'),
   OSL_AUDIT_WITNESS_SECONDS: setting(seconds(1, 86_400), '60', 'Interval at which witnesses receive the newest checkpoint.'),
-  OSL_AUDIT_SEGMENT_MIB: setting(mib(1, 1_024), '32', 'Size of a segment file; space for two is reserved.'),
+  OSL_AUDIT_SEGMENT_MIB: setting(mib(1, 1_024), '32', 'Size of a segment file. Its space is reserved in advance, and that of the next one once it is half full.'),
   OSL_AUDIT_PROBE_SECONDS: setting(seconds(1, 3_600), '60', 'Interval at which one record states the number of health checks.'),
 };
 
@@ -216,7 +216,7 @@ export const SECTIONS = Object.freeze([
   { title: 'Start', text: 'Relative paths start at the working directory.', settings: serving },
   {
     title: 'Databases',
-    text: 'A connector of the manifest names a variable in `url_env` (default `OSL_POSTGRES_URL`). `NAME` holds the URL of the role that runs queries, `NAME_SYSTEM` that of the [system role](operations.md#system-credentials). `NAME_FILE` and `NAME_SYSTEM_FILE` name files that hold them; `NAME_COMMAND` and `NAME_SYSTEM_COMMAND` are commands that print them. A URL may [name several hosts](operations.md#several-hosts-failover-pools).',
+    text: 'A connector of the manifest names a variable in `url_env`, such as `OSL_POSTGRES_URL`. With `url_env: NAME`, `NAME` holds the URL of the role that runs queries, `NAME_SYSTEM` that of the [system role](operations.md#system-credentials). `NAME_FILE` and `NAME_SYSTEM_FILE` name files that hold them; `NAME_COMMAND` and `NAME_SYSTEM_COMMAND` are commands that print them. A URL may [name several hosts](operations.md#several-hosts-failover-pools).',
     settings: databases,
   },
   { title: 'TLS', text: '', settings: tls },

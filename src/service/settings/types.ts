@@ -104,9 +104,9 @@ export const onOff: SettingType<boolean> = typeOf(
   { words: ['on', 'off'] },
 );
 
-/** True for `word`, false for any other text. Refuses nothing, since OSL_DEBUG is read while an error is reported. */
+/** True for `word` in upper or lower case, false for any other text. Refuses nothing, since OSL_DEBUG is read while an error is reported. */
 export function flag(word: string): SettingType<boolean> {
-  return typeOf(`\`${word}\``, (text) => text === word);
+  return typeOf(`\`${word}\``, (text) => text.toLowerCase() === word);
 }
 
 /** A setting that accepts `word` or a value of `type`. */

@@ -182,7 +182,7 @@ if (native === null) {
     });
     t.match(await osl([...args, '--workers', '3'], { env: { ...ports, STORE_URL_POOL_SIZE: '2' } }), {
       code: 2,
-      stderr: /has not a session for each of them/,
+      stderr: /each worker needs a database session/,
     });
   });
 }

@@ -40,7 +40,7 @@ t.test('a number is what was asked for, or refused with the reason', async (t) =
     [
       { OSL_WORKERS: '3', OSL_POOL_SIZE: '2' },
       NATIVE,
-      /OSL_POOL_SIZE, or what a connector has instead of it \(2\), has not a session for each/,
+      /each worker needs a database session, and the smallest pool has 2/,
     ],
   ];
   for (const [env, manifest, reason] of refused)

@@ -69,7 +69,11 @@ test('versions of the API', async (t) => {
       { metrics: ['revenue'], time_constraint: { since_1_7: true } },
     ]) {
       const reply = await sent('/osl/query', 'POST', '', deeper);
-      t.match(reply.json(), { status: 400, code: 'E0511' }, JSON.stringify(deeper));
+      t.match(
+        reply.json(),
+        { status: 400, code: 'E0511', detail: /no field `since_1_7`/ },
+        JSON.stringify(deeper),
+      );
     }
     const unknown = { fragment: { since_1_7: {} } };
     t.match(

@@ -13,8 +13,8 @@ interface Told {
   readonly findings: readonly Record<'about' | 'state' | 'message' | 'hint', string | null>[];
 }
 
-async function checked(env: Readonly<Record<string, string>>, policy = POLICY) {
-  const args = ['config', 'check', '--json', '--manifest', MANIFEST, '--policy', policy];
+async function checked(env: Readonly<Record<string, string>>, policy = POLICY, manifest = MANIFEST) {
+  const args = ['config', 'check', '--json', '--manifest', manifest, '--policy', policy];
   const ports = { OSL_HTTP_PORT: '0', OSL_PG_PORT: '0', OSL_DATA_DIR: join(temporary(), 'data') };
   const { code, stdout } = await osl(args, { env: { ...ports, ...env } });
   return { code, told: JSON.parse(stdout) as Told };
@@ -57,6 +57,34 @@ t.test(
         },
       ],
     });
+    const refusedByStart = {
+      OSL_EXCHANGE_KEY: '/nope',
+      OSL_LINEAGE: '/nope',
+      OSL_LOG_LEVEL_FILE: '/nope',
+      OSL_AUDIT_WITNESS: 'ftp://h',
+      OSL_WORKERS: '2',
+    };
+    t.match(await faults(refusedByStart), {
+      code: 1,
+      found: [
+        { about: 'workers', message: /connector `demo` is an embedded database/ },
+        { about: 'log', message: 'OSL_LOG_LEVEL_FILE: /nope: it does not exist' },
+        { about: 'exchange', message: /\/nope cannot be read/ },
+        { about: 'lineage', message: /\/nope.* it does not exist/ },
+        { about: 'witnesses', message: /^OSL_AUDIT_WITNESS must name directories/ },
+      ],
+    });
+    t.match(await faults({ OSL_HTTP_PORT: '31', OSL_ADMIN_PORT: '31' }), {
+      code: 1,
+      found: [{ about: 'ports', state: 'fail', message: /port 31 is named twice/ }],
+    });
+    t.match(
+      await faults({
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+        OTEL_EXPORTER_OTLP_HEADERS: 'a=%zz',
+      }),
+      { code: 1, found: [{ about: 'settings', state: 'fail', message: /^OTEL_EXPORTER_OTLP_HEADERS: / }] },
+    );
     t.match(await faults({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }), {
       code: 0,
       found: [{ about: 'collector', state: 'warn', message: /^http:\/\/127\.0\.0\.1:1 does not answer/ }],
@@ -89,6 +117,39 @@ t.test(
     });
   },
 );
+
+t.test('the variables of a connector and its standbys are known, and its pool size is checked', async (t) => {
+  const folder = temporary();
+  const manifest = join(folder, 'manifest.yaml');
+  writeFileSync(
+    manifest,
+    `version: 1
+tenant: t
+connectors:
+  db: { kind: postgres, url_env: OSL_DB_URL, standbys: { url_envs: [OSL_STANDBY_1_URL] }, tables: {} }
+entities: {}
+`,
+  );
+  const policy = join(folder, 'policy.yaml');
+  writeFileSync(policy, 'version: 1\ntenant: t\nsubjects: {}\nroles: {}\nmasks: {}\n');
+  const away = 'postgres://u@127.0.0.1:1/d';
+  const env = { OSL_DB_URL: away, OSL_STANDBY_1_URL: away, OSL_DB_URL_POOL_SIZE: 'many' };
+  const { told } = await checked(env, policy, manifest);
+  t.match(
+    told.findings.find(({ about }) => about === 'pools'),
+    { state: 'fail', message: /^OSL_DB_URL_POOL_SIZE must be a whole number/ },
+  );
+  const isUnknown = ({ message }: Told['findings'][number]) => message?.startsWith('unknown setting');
+  t.notOk(told.findings.some(isUnknown));
+  const withoutManifest = await checked(
+    { OSL_MY_DB: away, OSL_POOL_SIZ: '3' },
+    policy,
+    join(folder, 'none.yaml'),
+  );
+  t.match(withoutManifest.told.findings.filter(isUnknown), [
+    { message: 'unknown setting OSL_POOL_SIZ, unless the manifest names it' },
+  ]);
+});
 
 t.test('settings are listed with their values, secrets without', async (t) => {
   const env = {

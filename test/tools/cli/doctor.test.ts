@@ -99,7 +99,7 @@ test('the machine: data directory, keys that others may read, ports, certificate
     .join('\n');
   t.match(states, /^warn data directory: other users of this machine can read /m);
   t.match(states, /^fail keys: key file .*signing\.key is missing/m);
-  t.match(states, /^fail ports: REST and wire cannot share port 7/m);
+  t.match(states, /^fail ports: port 7 is named twice/m);
   t.match(states, /^fail TLS: the Postgres port has no TLS and refuses clients/m);
   t.match(states, /^warn TLS: REST listens on 0\.0\.0\.0 without TLS: tokens and rows can be read/m);
   t.match(states, /^fail issuers: .*holds no public key/m);
@@ -161,6 +161,8 @@ test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
   t.match(good, /^ok the database matches the manifest: 1 table$/m);
   t.match(good, /^warn if statement logging is turned on, .*log_parameter_max_length is not 0$/m);
   await client.query('ALTER ROLE osl_reader SET log_parameter_max_length = 0');
+  const severalHosts = native.readerUrl.replace('@', '@127.0.0.1:1,');
+  t.match(await on(severalHosts), /^ok the database matches the manifest: 1 table$/m, 'of several hosts');
   t.match(await on(native.readerUrl), /^ok the server log contains no parameter values$/m);
   await client.query('ALTER ROLE osl_reader SET log_parameter_max_length_on_error = -1');
   t.match(

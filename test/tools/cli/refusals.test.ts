@@ -99,7 +99,7 @@ t.test('a port in use is one line, exit 1, for it may be free later, before anyt
     1,
     /port \d+ of 127.0.0.1 is in use.*OSL_PG_PORT/,
   );
-  refused(t, await at('--http-port', `${port + 1}`, '--pg-port', `${port + 1}`), 2, /cannot share port/);
+  refused(t, await at('--http-port', `${port + 1}`, '--pg-port', `${port + 1}`), 2, /is named twice/);
   t.notOk(existsSync(dataDir));
   blocker.close();
 });

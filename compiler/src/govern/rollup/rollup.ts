@@ -240,6 +240,8 @@ function beginsAt(days: string, type: TypeName): LiteralTest {
   return test;
 }
 
+const isUtcName: LiteralTest = (text) => text === 'UTC';
+
 /** Aggregates whose result does not change if values are repeated. */
 const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool_or', 'every']);
 
@@ -335,7 +337,11 @@ class RolledBlock {
     if (e.kind === 'column') return this.#isTime(e) && e.type === 'timestamp';
     if (e.kind !== 'call' || e.definition.name !== 'timezone') return false;
     const [zone, moment] = e.args;
-    return zone?.kind === 'structural' && zone.text === 'UTC' && moment !== undefined && this.#isTime(moment);
+    const isUtc =
+      zone?.kind === 'parameter'
+        ? this.#literals.literalIn(zone.slot)?.holds(isUtcName) === true
+        : zone?.kind === 'structural' && isUtcName(zone.text);
+    return isUtc && moment !== undefined && this.#isTime(moment);
   }
 
   #isTime(e: Expr): boolean {

@@ -103,8 +103,8 @@ function membersOf(shape: JsonShape): readonly string[] {
   return Object.keys((shape['properties'] as object | undefined) ?? {});
 }
 
-function unknownField(name: string, known: readonly string[]): QueryError {
-  return unknownName(`the body has no field ${shownName(name)}`, name, known);
+function unknownField(name: string, known: readonly string[], place = 'the body'): QueryError {
+  return unknownName(`${place} has no field ${shownName(name)}`, name, known);
 }
 
 function toBodyError(errors: readonly ErrorObject[]): QueryError {
@@ -121,10 +121,8 @@ function errorFor(error: ErrorObject, relevant: readonly ErrorObject[], path: re
   const { params, parentSchema = {} } = error;
   switch (error.keyword) {
     case 'additionalProperties': {
-      const name = `${params['additionalProperty']}`;
-      const known = membersOf(parentSchema);
-      if (path.length === 0) return unknownField(name, known);
-      return unknownName(`${location} has ${known.join(', ')} only`, name, known);
+      const place = path.length === 0 ? 'the body' : location;
+      return unknownField(`${params['additionalProperty']}`, membersOf(parentSchema), place);
     }
     case 'required': {
       const inside = path.length === 0 ? '' : ` in ${location}`;
