@@ -69,7 +69,7 @@ export interface PgSchema {
   readonly grants: readonly Grant[];
 }
 
-export type PgRelationKind =
+type PgRelationKind =
   | 'table'
   | 'partitioned table'
   | 'view'
@@ -117,7 +117,7 @@ export interface PgColumn {
   readonly grants: readonly Grant[];
 }
 
-export type PolicyCommand = 'ALL' | 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
+type PolicyCommand = 'ALL' | 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
 
 export interface Policy {
   readonly name: string;
@@ -162,7 +162,7 @@ export interface PgForeignKey {
   readonly referencedColumns: readonly string[];
 }
 
-export interface ViewDefinition {
+interface ViewDefinition {
   readonly definition: string;
   /** True with `security_invoker`, which exists from Postgres 15. */
   readonly securityInvoker: boolean;
@@ -204,7 +204,7 @@ export interface DatabaseFunction {
   readonly grants: readonly Grant[];
 }
 
-export interface PgPublication {
+interface PgPublication {
   readonly name: string;
   readonly tables: readonly PublishedTable[];
 }

@@ -121,7 +121,8 @@ export function limits(parts: InsightParts, call: RequestCall, asked: LimitsQues
       subject !== null && chain.every((name) => snapshot.subjects.get(name)?.ceiling.has(role) ?? true);
     const named = snapshot.quotas.filter(
       ({ each, per, role }) =>
-        (each === null || (role === null ? subject !== null : mayUse(role))) && (per !== 'task' || task !== null),
+        (each === null || (role === null ? subject !== null : mayUse(role))) &&
+        (per !== 'task' || task !== null),
     );
     const counts = await quotaCounts(
       parts,

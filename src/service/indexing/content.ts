@@ -314,7 +314,10 @@ async function encoderColumn(
 }
 
 function tooLarge(operator: EncoderName): unknown {
-  return queryError('tooLarge', { what: `the number of multiplications of ${operator} over so many texts`, limit: MOST_WORK });
+  return queryError('tooLarge', {
+    what: `the number of multiplications of ${operator} over so many texts`,
+    limit: MOST_WORK,
+  });
 }
 
 const DEFAULT_DEADLINE_MS = 60_000;

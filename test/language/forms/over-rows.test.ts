@@ -270,7 +270,10 @@ t.test('the audit record names the entity, and what of it was masked', async (t)
 t.test('what would be too much text is refused before an operator begins', async (t) => {
   const long = (units: number): string =>
     `select classify(q.long, ${LABELS}) from (select repeat('x', ${units}) as long from osl.entities.ticket) q`;
-  t.match(await ask('user:all', long(3_000_000)), { code: 'E0511', message: /multiplications of CLASSIFY over so many texts/ });
+  t.match(await ask('user:all', long(3_000_000)), {
+    code: 'E0511',
+    message: /multiplications of CLASSIFY over so many texts/,
+  });
   t.match(await ask('user:all', long(9_000_000)), { code: 'E0511', message: /a step of the question reads/ });
 });
 

@@ -321,9 +321,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     name: 'a type of values, which no column has',
     from: 'body: { type: text }',
     to: 'body: { type: json }',
-    told: [
-      '12:25-29 M2004 type `json` is not known ({ type: text, stored: json } reads the column as text)',
-    ],
+    told: ['12:25-29 M2004 type `json` is not known ({ type: text, stored: json } reads the column as text)'],
   },
   {
     name: 'a length that is none',

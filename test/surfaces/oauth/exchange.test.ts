@@ -325,7 +325,11 @@ t.test(
   'an access token is good as it is only where its rule says so, and only for what it would become',
   async (t) => {
     const erin = await signIn(provider.issuer, 'erin');
-    t.match((await ask(erin.accessToken, NAMES)).json(), { code: 'E3001', detail: /exchanged first/, hint: /^the file of OSL_ISSUERS says/ });
+    t.match((await ask(erin.accessToken, NAMES)).json(), {
+      code: 'E3001',
+      detail: /exchanged first/,
+      hint: /^the file of OSL_ISSUERS says/,
+    });
     t.match((await ask(erin.idToken, NAMES)).json(), { code: 'E3001' }, 'an ID token never');
     const direct = access({ groups: ['shop-regional'], region: 'us' });
     for (let i = 0; i < 4; i++) t.same(await names(direct), ['Cy', 'Di']);

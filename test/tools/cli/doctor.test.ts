@@ -208,7 +208,10 @@ test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
     [/^fail .*pg_stat_ssl/],
     'a catalog query that fails',
   );
-  t.ok(partial.some((f) => f.about === 'data directory'), 'and what is not about the database');
+  t.ok(
+    partial.some((f) => f.about === 'data directory'),
+    'and what is not about the database',
+  );
   await client.query('REVOKE SELECT ON doc.t FROM osl_reader');
   const unread = (await doctor(native.readerUrl)).find((f) => f.message.includes('cannot read'));
   t.match(unread, {

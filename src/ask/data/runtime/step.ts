@@ -50,7 +50,10 @@ export async function step(
   };
   const { rows, truncated } = await collect(engine, plan, slotValues(emit(plan).slots, args, input), limits);
   if (truncated)
-    throw queryError('tooLarge', { what: 'the number of bytes that a step of the question reads', limit: limits.maxBytes });
+    throw queryError('tooLarge', {
+      what: 'the number of bytes that a step of the question reads',
+      limit: limits.maxBytes,
+    });
   return { rows };
 }
 
