@@ -340,7 +340,7 @@ test('the shop', async (t) => {
         'E0511',
         /`descending`/,
       ],
-      [{ metrics: ['revenue'], order_by: [{ name: 'revenue', nulls: 'first' }] }, 400, 'E0511', /only/],
+      [{ metrics: ['revenue'], order_by: [{ name: 'revenue', nulls: 'first' }] }, 400, 'E0511', /known are/],
       [{ metrics: [{ name: 'revenue', alias: 'a.b' }] }, 400, 'E0511', /not a name/],
       [{ metrics: ['revenue', 'revenue'] }, 400, 'E0511', /two columns/],
       [{ metrics: ['revenue'], time_constraint: { start: '2026-02-30' } }, 400, 'E0511', /`time_constraint`/],

@@ -1094,7 +1094,7 @@ export const ATTACKS: readonly Attack[] = [
       ['select id from customer order by ssn fetch first 1 row only', rows(['1'])],
       ['select id from customer where rank() over (order by ssn) = 1', refused('E0511', '42P20')],
       ['select id from customer limit -1', refused('E0511', '2201W')],
-      ['select id from customer limit 1.5', MISMATCH],
+      ['select id from customer limit true', MISMATCH],
     ],
     benign: [['select region, count(*) as n from customer group by 1 order by n desc', rows(['eu', '3'])]],
   },

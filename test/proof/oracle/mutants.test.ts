@@ -185,7 +185,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'EXISTS joins from WHERE alone',
     'barrier/barrier',
-    'return this.reach.outerRefsOf(bare, query).length === 0;',
+    'return this.reach.outerRefsOf({ ...read, where: [] }, query).length === 0;',
     'return true;',
   ),
   mutant(
