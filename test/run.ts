@@ -85,7 +85,7 @@ const TEST_SECONDS = 240;
 /** ms from one look at how idle the processors are to the next. */
 const LOOK_MS = 1_000;
 /** Share of all processors' time; where more is idle, another file starts. */
-const IDLE = 0.08;
+const IDLE = 0.15;
 /** ms after which a file is ended, whatever it waits for. */
 const FILE_MS = 15 * 60_000;
 /** Of why a file failed, in the report. */

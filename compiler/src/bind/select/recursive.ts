@@ -1,4 +1,5 @@
 import type { CommonTableExpr, RangeVar, SelectStmt } from '@pgsql/types';
+import { columnOf } from '../../catalog/catalog.js';
 import { LIMITS } from '../../limits.js';
 import {
   type CommonTable,
@@ -124,7 +125,9 @@ export function bindRecursive(
   const types = typesOf(name, columns, operandColumns(step), ctx, firstLocation(rarg.targetList?.[0]) ?? at);
   // Sealed keys must pass through unchanged.
   const needsCast = (i: number): boolean =>
-    columns[i]?.sealed !== true && !isSameColumn(first.query, step.query, i, id);
+    columns[i]?.sealed !== true &&
+    !isSameColumn(first.query, step.query, i, id) &&
+    !(columns[i]?.type === 'text' && (mayBeEnum(first.query, i) || mayBeEnum(step.query, i)));
   const query: Query = Object.freeze({
     kind: 'set_operation',
     with: Object.freeze([]),
@@ -168,6 +171,19 @@ function isSameColumn(first: Query, step: Query, i: number, table: number): bool
     firstLeaf.leaf.relation === leaf.relation &&
     firstLeaf.name === name
   );
+}
+
+/** True if output `i`, a text, may hold labels of an enum: they would lose their order by a cast. */
+function mayBeEnum(query: Query, i: number): boolean {
+  const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
+  if (query.kind !== 'select' || expr === undefined) return true;
+  const leaves = leavesOf(query.from);
+  return someExpr(expr, (e) => {
+    if (e.kind !== 'column') return e.kind === 'scalar_query';
+    const leaf = leaves.find((l) => l.id === e.source);
+    if (leaf?.kind === 'recursion') return false;
+    return leaf?.kind !== 'entity' || columnOf(leaf.relation, e.name)?.labels !== undefined;
+  });
 }
 
 /** Returns the FROM item and the name of the column that output `i` is; null if it is computed. */
